@@ -1,0 +1,49 @@
+# make demo | test | check | test-all | bench | crash. Each sets up .venv by itself.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+PYTEST := $(BIN)/python -W error -m pytest
+
+.PHONY: demo test check fast test-all bench crash generate fix clean
+
+$(STAMP): pyproject.toml
+	@start=$$(date +%s); test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' && touch $(STAMP) && \
+	echo "set-up took $$(( $$(date +%s) - start )) s" >&2
+
+demo: $(STAMP)  ## run examples/checkup.yaml on this repository, in a live tree
+	@start=$$(date +%s); $(BIN)/graphd run checkup; code=$$?; \
+	echo "the demo took $$(( $$(date +%s) - start )) s" >&2; exit $$code
+
+test: $(STAMP)  ## all tests but the slow ones
+	$(PYTEST) -m "not slow" -n 2 --dist loadfile
+
+test-all: $(STAMP)  ## the slow ones too
+	$(PYTEST) -n 2 --dist loadfile
+
+fast: $(STAMP)
+	$(PYTEST) -m "not slow" -q -n 2 --dist loadfile tests/unit tests/meta
+
+check: $(STAMP)  ## format, lint, types, import contracts, generated files, fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory fast
+
+fix: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+generate: $(STAMP)  ## write the generated pages again
+	$(BIN)/python -m tests.meta.failpoints > docs/failpoints.md
+
+bench: $(STAMP)  ## measure, with ratios in one run
+	$(BIN)/python -m benchmarks
+
+crash: $(STAMP)  ## the crash sweep alone, every point
+	$(PYTEST) -n 2 tests/proc/test_crash_sweep.py tests/sim
+
+clean:
+	rm -rf $(VENV) build dist

@@ -1,0 +1,331 @@
+"""Follow one graph to its end: the loop behind `run` and `watch`.
+
+It outlives the daemon (`graphd.client.follow`), offers detach, pause and cancel at Ctrl-C, and turns the end into an
+exit code. Leaving never stops the graph.
+"""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from graphd.cli.closing import also, closing, final_output, is_at_rest
+from graphd.cli.exits import CANCELLED, DETACHED, OK, PERSON_NEEDED, TIMED_OUT, CommandRefused, code_of_graph
+from graphd.cli.options import print_json
+from graphd.cli.plain import PlainLines
+from graphd.cli.talk import call, is_at_terminal, open_session, refused
+from graphd.cli.words import counted, duration, harmless, short_id
+
+if TYPE_CHECKING:
+    from graphd.client.follow import Update
+    from graphd.client.session import Session
+
+Wire = dict[str, Any]
+_MENU = "Ctrl-C again or d: detach (it goes on)   p: pause   c: cancel   any other key: go on watching"
+
+
+@dataclass(slots=True, frozen=True)
+class Wishes:
+    """How to follow: what to print, for how long, and what counts as success."""
+
+    as_json: bool = False
+    timeout_s: float | None = None
+    allow_failures: bool = False
+    asks: bool = True
+    shows_output: bool = False
+
+
+class View(Protocol):
+    """What shows a graph while it is followed: `Screen` on a terminal, `PlainLines` in a pipe."""
+
+    def open(self) -> None:
+        """Begin."""
+
+    async def close(self) -> None:
+        """End; the last value stays visible."""
+
+    def show(self, snapshot: Wire, activity: dict[str, Wire]) -> None:
+        """A newer value."""
+
+    def note(self, text: str, style: str = ...) -> None:
+        """A line beside the tree."""
+
+    def ask(self, text: str) -> None:
+        """A question; the empty text takes it away."""
+
+    def bell(self) -> None:
+        """A person is wanted."""
+
+
+class Silence:
+    """The view of `--json`: stdout belongs to the objects, and nothing is said on stderr."""
+
+    def open(self) -> None:
+        """Nothing."""
+
+    async def close(self) -> None:
+        """Nothing."""
+
+    def show(self, snapshot: Wire, activity: dict[str, Wire]) -> None:
+        """Nothing."""
+
+    def note(self, text: str, style: str = "") -> None:
+        """Nothing."""
+
+    def ask(self, text: str) -> None:
+        """Nothing."""
+
+    def bell(self) -> None:
+        """Nothing."""
+
+
+def view_for(wishes: Wishes) -> View:
+    """The live tree on a terminal, plain lines elsewhere, nothing beside `--json`."""
+    if wishes.as_json:
+        return Silence()
+    if not sys.stdout.isatty():
+        return PlainLines()
+    from graphd.cli.screen import Screen, can_draw
+
+    return Screen() if can_draw() else PlainLines()
+
+
+async def follow_to_the_end(workspace: Path | None, graph: str, wishes: Wishes, *, view: View | None = None) -> int:
+    """Follow `graph` (an id) until it is at rest, is left, or the time is over; returns the exit code."""
+    return await Follower(workspace, graph, wishes, view=view or view_for(wishes)).run()
+
+
+class Follower:
+    """One follower of one graph. `snapshot` is the last value seen."""
+
+    def __init__(self, workspace: Path | None, graph: str, wishes: Wishes, *, view: View) -> None:
+        self.snapshot: Wire | None = None
+        self._workspace = workspace
+        self._graph = graph
+        self._wishes = wishes
+        self._view = view
+        self._activity: dict[str, Wire] = {}
+        self._is_cleared = False
+        self._left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._menu: contextlib.ExitStack | None = None
+        self._verbs: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> int:
+        """To the end; see `follow_to_the_end`."""
+        self._view.open()
+        watching = asyncio.create_task(self._watch())
+        try:
+            with self._signals():
+                waited: set[asyncio.Future[Any]] = {watching, self._left}
+                await asyncio.wait(waited, timeout=self._wishes.timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            code = await self._code(watching)
+            if code not in (OK, DETACHED):
+                self._view.bell()
+        finally:
+            await self._put_back(watching)
+        await self._last_words(code)
+        return code
+
+    async def _code(self, watching: "asyncio.Task[None]") -> int:
+        if watching.done():
+            await watching
+            if self._is_cleared or self.snapshot is None:
+                return CANCELLED
+            if self._needs_person() and not is_at_rest(self.snapshot):
+                return PERSON_NEEDED
+            return code_of_graph(self.snapshot, allow_failures=self._wishes.allow_failures)
+        return DETACHED if self._left.done() else TIMED_OUT
+
+    async def _put_back(self, watching: "asyncio.Task[None]") -> None:
+        """End the tasks, give keyboard and terminal back."""
+        self._close_menu()
+        if self._left.done() and self._verbs:
+            await asyncio.wait(self._verbs, timeout=5)
+        for task in (watching, *self._verbs):
+            task.cancel()
+        await asyncio.gather(watching, *self._verbs, return_exceptions=True)
+        await self._view.close()
+
+    # ---- watching -------------------------------------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        """Take updates until nothing more happens by itself. Raises CommandRefused when the daemon is gone for good."""
+        from graphd.client.follow import follow
+        from graphd.client.paths import AttachFailure
+        from graphd.client.session import ConnectionLost, RemoteRefused
+
+        try:
+            async with aclosing(follow(self._open, self._graph, activity=not self._wishes.as_json)) as updates:
+                async for update in updates:
+                    self._take(update)
+                    if self._is_over():
+                        return
+        except RemoteRefused as refusal:
+            raise refused(refusal) from None
+        except AttachFailure as failure:
+            raise CommandRefused("unreachable", failure.message, failure.hint, exit_code=failure.exit_code) from None
+        except ConnectionLost as loss:
+            text = str(loss).strip().rstrip(":")
+            raise CommandRefused("unreachable", text, f"graphd watch {short_id(self._graph)}") from None
+
+    async def _open(self, may_start: bool) -> "Session":
+        from graphd.client.session import Session
+
+        return await Session.open(
+            workspace=self._workspace, start=may_start, client="graphd-cli", interactive=is_at_terminal()
+        )
+
+    def _take(self, update: "Update") -> None:
+        if update.snapshot is not None:
+            self.snapshot = update.snapshot
+        if self._wishes.as_json:
+            _print_update(update)
+        if update.kind == "activity":
+            self._activity = self._activity | {entry["node"]: entry for entry in update.params["nodes"]}
+        elif update.kind == "cleared":
+            self._is_cleared = True
+        elif update.kind == "lost":
+            self._view.note("the daemon went away; what runs goes on under its keepers")
+        elif update.is_restarted:
+            self._view.note(f"daemon restarted, {counted(update.adopted or 0, 'child', 'children')} adopted", "cyan")
+        elif update.kind == "notice":
+            self._view.note(harmless(update.params.get("text", "")))
+        if self.snapshot is not None:
+            self._view.show(self.snapshot, self._activity)
+
+    def _is_over(self) -> bool:
+        if self._is_cleared:
+            return True
+        return self.snapshot is not None and (is_at_rest(self.snapshot) or self._needs_person())
+
+    def _needs_person(self) -> bool:
+        """A question is open and nobody here can answer it."""
+        asks = (self.snapshot or {}).get("asks", [])
+        can_ask = self._wishes.asks and is_at_terminal() and not self._wishes.as_json
+        return bool(asks) and not can_ask
+
+    # ---- the keyboard ---------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupted)
+        loop.add_signal_handler(signal.SIGTERM, self._leave)
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+            loop.remove_signal_handler(signal.SIGTERM)
+
+    def _interrupted(self) -> None:
+        """Once offers, twice detaches; where no key can be read there is nothing to offer."""
+        if self._menu is not None or not (is_at_terminal() and sys.stdout.isatty()):
+            self._leave()
+            return
+        self._menu = contextlib.ExitStack()
+        self._menu.enter_context(_single_keys(self._pressed))
+        self._view.ask(_MENU)
+
+    def _leave(self) -> None:
+        if not self._left.done():
+            self._left.set_result(None)
+
+    def _pressed(self, key: str) -> None:
+        self._close_menu()
+        if key == "d":
+            self._leave()
+        elif key in ("p", "c"):
+            task = asyncio.get_running_loop().create_task(self._send("pause" if key == "p" else "cancel"))
+            self._verbs.add(task)
+            task.add_done_callback(self._verbs.discard)
+
+    def _close_menu(self) -> None:
+        if self._menu is not None:
+            self._menu.close()
+            self._menu = None
+            self._view.ask("")
+
+    async def _send(self, verb: str) -> None:
+        self._view.note(f"{verb} asked for")
+        try:
+            session = await open_session(self._workspace)
+            try:
+                await call(session, f"workgraph/{verb}", {"graph": self._graph})
+            finally:
+                await session.close()
+        except CommandRefused as refusal:
+            self._view.note(f"{verb}: {refusal.message}", "red")
+
+    # ---- the end --------------------------------------------------------------------------------------------------
+
+    async def _last_words(self, code: int) -> None:
+        if self._wishes.as_json:
+            print_json({"type": "snapshot", "snapshot": self.snapshot})
+            return
+        if code in (DETACHED, TIMED_OUT):
+            what = (
+                "detached" if code == DETACHED else f"not done after {duration((self._wishes.timeout_s or 0) * 1000)}"
+            )
+            _say(f"{what}; the graph goes on", f"graphd watch {short_id(self._graph)}")
+        elif self._is_cleared or self.snapshot is None:
+            _say("the graph was cleared", "graphd status")
+        elif code == PERSON_NEEDED:
+            _say("a person is needed, and nobody can be asked here", f"graphd status {short_id(self._graph)}")
+        else:
+            await self._print_output(self.snapshot)
+            more = also(self.snapshot)
+            _say(closing(self.snapshot)[0], closing(self.snapshot)[1], *([more] if more else []))
+
+    async def _print_output(self, snapshot: Wire) -> None:
+        """The graph's own result, as it is, on stdout."""
+        from graphd.cli.printed import whole_output
+
+        slug = final_output(snapshot) if snapshot["status"] == "complete" and self._wishes.shows_output else None
+        node: Wire = next((n for n in snapshot["nodes"] if n["slug"] == slug), {})
+        if slug is None or not node.get("output"):
+            return
+        session = await open_session(self._workspace)
+        try:
+            text = (await whole_output(session, self._graph, slug))["text"]
+        finally:
+            await session.close()
+        if sys.stdout.isatty():
+            text = "\n" + harmless(text).rstrip("\n") + "\n\n"
+        sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+        sys.stdout.flush()
+
+
+def _say(happened: str, *commands: str) -> None:
+    print("\n  ".join((happened, *commands)), file=sys.stderr, flush=True)
+
+
+def _print_update(update: "Update") -> None:
+    if update.kind in ("restarted", "lost"):
+        told: Wire = {"graph": update.graph} | ({"adopted": update.adopted} if update.kind == "restarted" else {})
+        print_json({"type": update.kind, **told})
+    else:
+        print_json({"type": update.kind, **update.params})
+
+
+@contextlib.contextmanager
+def _single_keys(pressed: Any) -> Iterator[None]:
+    """Give each key to `pressed` without waiting for Enter. Ctrl-C stays a signal."""
+    import os
+    import termios
+    import tty
+
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    loop = asyncio.get_running_loop()
+    tty.setcbreak(descriptor, termios.TCSANOW)
+    loop.add_reader(descriptor, lambda: pressed(os.read(descriptor, 64)[:1].decode(errors="replace")))
+    try:
+        yield
+    finally:
+        loop.remove_reader(descriptor)
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

@@ -1,0 +1,107 @@
+"""What a client says of itself in `graphd/hello`. Standard library alone.
+
+Source: spec protocol.md and execution.md, Environment.
+
+Written by hand beside the wire models, because an editor waits for it; a test reads it with `HelloParams`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from graphd import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+PROTOCOL_RANGE = (1, 1)
+
+PASSED_NAMES = frozenset(
+    [
+        "PATH", "HOME", "USER", "SHELL", "LANG", "TERM", "TMPDIR", "TZ", "VIRTUAL_ENV", "SSH_AUTH_SOCK",
+        "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+        "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE",
+    ]
+)  # fmt: skip
+PASSED_PREFIXES = ("LC_", "XDG_")
+
+
+class Greeting:
+    """Who connects.
+
+    Its `client` name, whether a person can answer, and the parent agent `owner` it speaks for.
+    """
+
+    __slots__ = ("client", "is_interactive", "owner")
+
+    def __init__(self, client: str, *, is_interactive: bool = False, owner: str | None = None) -> None:
+        self.client = client
+        self.is_interactive = is_interactive
+        self.owner = owner
+
+    def params(self, workspace: str) -> dict[str, Any]:
+        """The params of `graphd/hello` from this process, now.
+
+        Names that are no UTF-8 are left out, never mangled.
+        """
+        params: dict[str, Any] = {
+            "client": {"name": self.client, "version": __version__, "pid": os.getpid()},
+            "protocol": list(PROTOCOL_RANGE),
+            "workspace": workspace,
+            "cwd": _current_folder(),
+            "env": environment_snapshot(os.environ),
+            "interactive": self.is_interactive,
+            "locale": locale_of(os.environ),
+            "owner": {"id": self.owner} if self.owner else None,
+            "attemptToken": attempt_token(),
+        }
+        return {name: value for name, value in params.items() if value is not None and _is_sendable(value)}
+
+
+def environment_snapshot(environment: Mapping[str, str]) -> dict[str, str]:
+    """The allow-listed part of an environment that a graph's children are given."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if (name in PASSED_NAMES or name.startswith(PASSED_PREFIXES)) and _is_sendable(name + value)
+    }
+
+
+def locale_of(environment: Mapping[str, str]) -> str | None:
+    """The language of messages as a tag (`zh-CN`), or None where none is set."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        tag = environment.get(name, "").partition(".")[0].partition("@")[0]
+        if tag:
+            return "en" if tag in ("C", "POSIX") else tag.replace("_", "-")
+    return None
+
+
+def attempt_token() -> str | None:
+    """The token in `$GRAPHD_TOKEN_FILE`, for a client inside an attempt; None where there is none to read."""
+    path = os.environ.get("GRAPHD_TOKEN_FILE")
+    if not path:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - see the module's first lines: no pathlib here
+            return file.read(4096).strip() or None
+    except (OSError, ValueError):
+        return None
+
+
+def _current_folder() -> str | None:
+    try:
+        return os.getcwd()  # noqa: PTH109 - as above
+    except FileNotFoundError:
+        return None
+
+
+def _is_sendable(value: object) -> bool:
+    if not isinstance(value, str):
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

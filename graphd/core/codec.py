@@ -1,0 +1,245 @@
+"""Core state as plain JSON values and back: what the log, its bases and the tables store.
+
+Rows carry every durable field by its name in `graphd.core.model`. A field whose default is None is left
+out while it is None; every other field is written even at its default, so a later change of a default never
+changes what was stored. Derived fields (`derive.rebuild`) are neither written nor read. A row that does not
+fit raises KeyError, TypeError or ValueError: the store makes a refusal of it.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+from graphd.core.events import Actor, Event
+from graphd.core.model import (
+    Ask,
+    Attempt,
+    Definition,
+    Delivery,
+    Failure,
+    Graph,
+    HistoryEntry,
+    Identity,
+    Limits,
+    Node,
+    Output,
+    Retry,
+    Source,
+    Spent,
+    Stopping,
+)
+
+Row: TypeAlias = dict[str, Any]
+
+DERIVED_OF_NODE = frozenset({"dependants", "unsettled", "rank"})
+DERIVED_OF_GRAPH = frozenset({"counts", "live", "ready", "queue"})
+PARTS_OF_GRAPH = frozenset({"nodes", "attempts", "asks", "deliveries", "history"})
+
+
+def _dumper(kind: type, *, without: Iterable[str] = ()) -> Callable[[Any], Row]:
+    """A function from a dataclass value to its row. `attrgetter` reads all fields in one call."""
+    names = tuple(f.name for f in fields(kind) if f.name not in frozenset(without))
+    omitted = frozenset(f.name for f in fields(kind) if f.default is None)
+    read = attrgetter(*names)
+
+    def dump(value: Any) -> Row:
+        return {n: v for n, v in zip(names, read(value), strict=True) if v is not None or n not in omitted}
+
+    return dump
+
+
+_retry = _dumper(Retry)
+_definition = _dumper(Definition)
+_output = _dumper(Output)
+_failure = _dumper(Failure)
+_spent = _dumper(Spent)
+_node = _dumper(Node, without=DERIVED_OF_NODE)
+_identity = _dumper(Identity)
+_attempt = _dumper(Attempt)
+_ask = _dumper(Ask)
+_delivery = _dumper(Delivery)
+_stopping = _dumper(Stopping)
+_limits = _dumper(Limits)
+_source = _dumper(Source)
+_entry = _dumper(HistoryEntry)
+_header = _dumper(Graph, without=DERIVED_OF_GRAPH | PARTS_OF_GRAPH)
+_event = _dumper(Event)
+_actor = _dumper(Actor)
+
+
+# ---- plan and nodes ----------------------------------------------------------------------------------------
+
+
+def dump_definition(definition: Definition) -> Row:
+    """What a plan says of one node."""
+    row = _definition(definition)
+    row["needs"] = list(definition.needs)
+    row["input_mapping"] = [list(pair) for pair in definition.input_mapping]
+    row["discovered_from"] = list(definition.discovered_from)
+    row["retry"] = _retry(definition.retry)
+    row["retry"]["on"] = list(definition.retry.on)
+    return row
+
+
+def load_definition(row: Row) -> Definition:
+    """The inverse of `dump_definition`."""
+    row = dict(row)
+    retry = dict(row.pop("retry"))
+    return Definition(
+        retry=Retry(on=tuple(retry.pop("on")), **retry),
+        needs=tuple(row.pop("needs")),
+        input_mapping=tuple((name, source) for name, source in row.pop("input_mapping")),
+        discovered_from=tuple(row.pop("discovered_from")),
+        **row,
+    )
+
+
+def dump_node(node: Node) -> Row:
+    """One node with its definition and its result."""
+    row = _node(node)
+    row["definition"] = dump_definition(node.definition)
+    row["needs"] = list(node.needs)
+    row["spent"] = _spent(node.spent)
+    if node.output is not None:
+        row["output"] = _output(node.output)
+    if node.failure is not None:
+        row["failure"] = _failure(node.failure)
+    return row
+
+
+def load_node(row: Row) -> Node:
+    """The inverse of `dump_node`, its derived fields unset."""
+    row = dict(row)
+    output, failure = row.pop("output", None), row.pop("failure", None)
+    return Node(
+        definition=load_definition(row.pop("definition")),
+        needs=tuple(row.pop("needs")),
+        spent=Spent(**row.pop("spent")),
+        output=Output(**output) if output is not None else None,
+        failure=Failure(**failure) if failure is not None else None,
+        **row,
+    )
+
+
+# ---- attempts, asks, deliveries ----------------------------------------------------------------------------
+
+
+def dump_attempt(attempt: Attempt) -> Row:
+    """One durable child-run record."""
+    row = _attempt(attempt)
+    row["stuck_pids"] = list(attempt.stuck_pids)
+    row["spent"] = _spent(attempt.spent)
+    if attempt.identity is not None:
+        row["identity"] = _identity(attempt.identity)
+    return row
+
+
+def load_attempt(row: Row) -> Attempt:
+    """The inverse of `dump_attempt`."""
+    row = dict(row)
+    identity, environment = row.pop("identity", None), row.pop("environment", None)
+    return Attempt(
+        environment=environment,
+        stuck_pids=tuple(row.pop("stuck_pids")),
+        spent=Spent(**row.pop("spent")),
+        identity=Identity(**identity) if identity is not None else None,
+        **row,
+    )
+
+
+def dump_ask(ask: Ask) -> Row:
+    """One question."""
+    row = _ask(ask)
+    row["options"] = [dict(option) for option in ask.options]
+    row["scopes"] = list(ask.scopes)
+    return row
+
+
+def load_ask(row: Row) -> Ask:
+    """The inverse of `dump_ask`."""
+    row = dict(row)
+    return Ask(options=tuple(row.pop("options")), scopes=tuple(row.pop("scopes")), **row)
+
+
+def dump_delivery(delivery: Delivery) -> Row:
+    """One result that waits for its owner."""
+    return _delivery(delivery)
+
+
+def load_delivery(row: Row) -> Delivery:
+    """The inverse of `dump_delivery`."""
+    return Delivery(**row)
+
+
+# ---- graphs ------------------------------------------------------------------------------------------------
+
+
+def dump_header(graph: Graph) -> Row:
+    """A graph without nodes, attempts, asks, deliveries and history."""
+    row = _header(graph)
+    row["source"] = _source(graph.source)
+    row["limits"] = _limits(graph.limits)
+    row["spent"] = _spent(graph.spent)
+    if graph.stopping is not None:
+        row["stopping"] = _stopping(graph.stopping)
+    return row
+
+
+def dump_graph(graph: Graph) -> Row:
+    """All durable fields of a graph: a base of the log. Nodes keep their order."""
+    return {
+        **dump_header(graph),
+        "nodes": [dump_node(node) for node in graph.nodes.values()],
+        "attempts": [dump_attempt(attempt) for attempt in graph.attempts.values()],
+        "asks": [dump_ask(ask) for ask in graph.asks.values()],
+        "deliveries": [dump_delivery(delivery) for delivery in graph.deliveries.values()],
+        "history": [_entry(entry) for entry in graph.history],
+    }
+
+
+def load_graph(row: Row) -> Graph:
+    """The inverse of `dump_graph`. Derived fields are unset: call `derive.rebuild` before anything else."""
+    row = dict(row)
+    stopping = row.pop("stopping", None)
+    nodes = [load_node(node) for node in row.pop("nodes")]
+    attempts = [load_attempt(attempt) for attempt in row.pop("attempts")]
+    asks = [load_ask(ask) for ask in row.pop("asks")]
+    deliveries = [load_delivery(delivery) for delivery in row.pop("deliveries")]
+    return Graph(
+        source=Source(**row.pop("source")),
+        limits=Limits(**row.pop("limits")),
+        spent=Spent(**row.pop("spent")),
+        stopping=Stopping(**stopping) if stopping is not None else None,
+        nodes={node.id: node for node in nodes},
+        attempts={attempt.key: attempt for attempt in attempts},
+        asks={ask.id: ask for ask in asks},
+        deliveries={delivery.id: delivery for delivery in deliveries},
+        history=[HistoryEntry(**entry) for entry in row.pop("history")],
+        **row,
+    )
+
+
+# ---- events ------------------------------------------------------------------------------------------------
+
+
+def dump_actor(actor: Actor) -> Row:
+    """Who caused an event."""
+    return _actor(actor)
+
+
+def load_actor(row: Row) -> Actor:
+    """The inverse of `dump_actor`."""
+    return Actor(**row)
+
+
+def dump_event(event: Event) -> Row:
+    """One event; its payload is taken as it is."""
+    row = _event(event)
+    row["actor"] = _actor(event.actor)
+    return row
+
+
+def load_event(row: Row) -> Event:
+    """The inverse of `dump_event`."""
+    return Event(**{**row, "actor": Actor(**row["actor"])})

@@ -1,0 +1,87 @@
+"""What follows from a plan and its states: dependants, ranks, counts, queues.
+
+Recomputed after a load, kept by `evolve`.
+"""
+
+import heapq
+
+from graphd.core.model import Graph, Node, State
+from graphd_protocol.states import NODE_STATES
+
+
+def rebuild(graph: Graph) -> None:
+    """Recompute every derived field of a graph from its nodes and attempts."""
+    link(graph)
+    graph.counts = dict.fromkeys(NODE_STATES, 0)
+    graph.ready = {}
+    for node in graph.nodes.values():
+        graph.counts[node.state] += 1
+        if node.state == "ready":
+            graph.ready[node.id] = None
+    graph.live = {key: None for key, attempt in graph.attempts.items() if attempt.state != "settled"}
+    graph.queue = [(graph.nodes[i].rank, i) for i in graph.ready]
+    heapq.heapify(graph.queue)
+
+
+def link(graph: Graph) -> None:
+    """Set dependants, unsettled counts and ranks of all nodes from their needs and states."""
+    for node in graph.nodes.values():
+        node.dependants = []
+    for node in graph.nodes.values():
+        for need in node.needs:
+            graph.nodes[need].dependants.append(node.id)
+    for node in graph.nodes.values():
+        node.unsettled = count_unsettled(graph, node)
+    for node_id, length in _longest_paths(graph.nodes).items():
+        node = graph.nodes[node_id]
+        node.rank = (-node.definition.priority, -length, node.index)
+
+
+def count_unsettled(graph: Graph, node: Node) -> int:
+    """How many of its needs are not settled."""
+    return sum(not graph.nodes[need].is_settled for need in node.needs)
+
+
+def _longest_paths(nodes: dict[str, Node]) -> dict[str, int]:
+    """Nodes on the longest path from each node to a sink, that node included. Iterative: plans may be 10,000 deep."""
+    lengths: dict[str, int] = {}
+    open_dependants = {node_id: len(node.dependants) for node_id, node in nodes.items()}
+    todo = [node_id for node_id, count in open_dependants.items() if count == 0]
+    while todo:
+        node_id = todo.pop()
+        lengths[node_id] = 1 + max((lengths[d] for d in nodes[node_id].dependants), default=0)
+        for need in nodes[node_id].needs:
+            open_dependants[need] -= 1
+            if open_dependants[need] == 0:
+                todo.append(need)
+    return lengths
+
+
+def rebuild_queues(state: State) -> None:
+    """Make the scheduler's heaps afresh: after a load, and after a rollback."""
+    state.timers = []
+    for graph in state.graphs.values():
+        graph.queue = []
+        for node_id in graph.ready:
+            enqueue(state, graph, graph.nodes[node_id])
+    state.are_queues_stale = False
+
+
+def enqueue(state: State, graph: Graph, node: Node) -> None:
+    """Put a ready node where the scheduler finds it: the graph's heap, or the timers where it may not start yet."""
+    if node.not_before is not None:
+        heapq.heappush(state.timers, (node.not_before, graph.id, node.id))
+    else:
+        heapq.heappush(graph.queue, (node.rank, node.id))
+
+
+def rebuild_state(state: State) -> None:
+    """Recompute what the state counts over all graphs."""
+    state.running = sum(graph.counts["running"] for graph in state.graphs.values())
+    state.running_by_profile = {}
+    state.with_ready = {graph.id: None for graph in state.graphs.values() if graph.ready}
+    for graph in state.graphs.values():
+        for key in graph.live:
+            profile = graph.attempts[key].profile
+            state.running_by_profile[profile] = state.running_by_profile.get(profile, 0) + 1
+    rebuild_queues(state)

@@ -1,0 +1,118 @@
+"""Events, changes, effects and refusals: what the core returns. Events are past tense, effects imperative."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphd_protocol.states import ActorKind
+
+AttemptKey = tuple[str, str, int]
+"""(node id, role, number), unique within a graph."""
+
+
+@dataclass(slots=True, frozen=True)
+class Actor:
+    """Who caused a change."""
+
+    kind: ActorKind
+    client: str | None = None
+    attempt: str | None = None
+
+
+DAEMON = Actor("daemon")
+
+
+@dataclass(slots=True, frozen=True)
+class Event:
+    """A bounded, meaningful fact of one graph. `index` orders the events of one rev; payloads are JSON values."""
+
+    graph: str
+    rev: int
+    index: int
+    at: int
+    kind: str
+    node: str | None
+    payload: dict[str, Any]
+    actor: Actor
+
+
+@dataclass(slots=True)
+class Change:
+    """One command or fact on one graph with all that it causes: exactly one rev."""
+
+    graph: str
+    rev: int
+    operation: str
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> list[str]:
+        """Ids of the nodes that it touched, each once."""
+        return list(dict.fromkeys(e.node for e in self.events if e.node is not None))
+
+
+@dataclass(slots=True, frozen=True)
+class StartAttempt:
+    """Make the folder and spawn the keeper."""
+
+    graph: str
+    attempt: AttemptKey
+
+
+@dataclass(slots=True, frozen=True)
+class StopAttempt:
+    """End its tree; report the settlement when it is proven empty."""
+
+    graph: str
+    attempt: AttemptKey
+
+
+@dataclass(slots=True, frozen=True)
+class RecheckAttempt:
+    """Look again whether a stuck tree is dead."""
+
+    graph: str
+    attempt: AttemptKey
+
+
+@dataclass(slots=True, frozen=True)
+class AdoptAttempt:
+    """An unsettled attempt found at a start: go by the recovery table."""
+
+    graph: str
+    attempt: AttemptKey
+
+
+@dataclass(slots=True, frozen=True)
+class CollectAttempt:
+    """Its settlement is committed: tell the keeper to go."""
+
+    graph: str
+    attempt: AttemptKey
+
+
+@dataclass(slots=True, frozen=True)
+class RemoveGraphFiles:
+    """The graph was cleared: remove its attempt folders."""
+
+    graph: str
+
+
+@dataclass(slots=True, frozen=True)
+class WakeAt:
+    """Run the scheduler again at this time (ms since the epoch)."""
+
+    at: int
+
+
+Effect = StartAttempt | StopAttempt | RecheckAttempt | AdoptAttempt | CollectAttempt | RemoveGraphFiles | WakeAt
+
+
+class Refused(Exception):
+    """A typed refusal: `code` of `graphd_protocol.errors`, a message for people, and what stands in `data`."""
+
+    def __init__(self, code: str, message: str, hint: str = "", **facts: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.facts = facts

@@ -1,0 +1,404 @@
+"""Apply one event to the state. The only code that writes core state; the same for live runs and for replay.
+
+`EVOLVERS` maps every event kind to its function: a kind that is not there is a malformed log, never skipped.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from graphd.core import derive
+from graphd.core.codec import load_definition
+from graphd.core.events import Event
+from graphd.core.model import (
+    HISTORY_CAP,
+    Ask,
+    Attempt,
+    Delivery,
+    Failure,
+    Graph,
+    HistoryEntry,
+    Identity,
+    Limits,
+    Node,
+    Output,
+    Source,
+    Spent,
+    State,
+    Stopping,
+)
+from graphd.core.tape import Tape
+from graphd_protocol.ids import node_id
+from graphd_protocol.states import NODE_STATES, AttemptState, NodeState
+
+
+class MalformedLog(Exception):
+    """The log holds an event that this version can't apply."""
+
+
+def evolve(state: State, tape: Tape, event: Event) -> None:
+    """Apply `event`. Raises MalformedLog for an unknown kind, or a graph that is not there."""
+    apply = EVOLVERS.get(event.kind)
+    if apply is None:
+        raise MalformedLog(f"event {event.graph}/{event.rev}.{event.index}: unknown kind {event.kind!r}")
+    if event.kind == "graph_set":
+        apply(state, tape, event)
+        graph = state.graphs[event.graph]
+    else:
+        known = state.graphs.get(event.graph)
+        if known is None:
+            raise MalformedLog(f"event {event.graph}/{event.rev}.{event.index}: no such graph")
+        graph = known
+        apply(state, tape, event)
+    tape.set(graph, "rev", event.rev)
+    tape.set(graph, "updated_at", event.at)
+    if event.node is not None:
+        tape.set(graph.nodes[event.node], "changed_at", event.rev)
+    _remember(graph, tape, event)
+
+
+def _remember(graph: Graph, tape: Tape, event: Event) -> None:
+    if event.kind in ("attempt_identified", "delivery_created", "environment_set"):
+        return
+    slug = graph.nodes[event.node].slug if event.node is not None else None
+    detail = event.payload.get("reason") or event.payload.get("class") or event.payload.get("outcome")
+    entry = HistoryEntry(event.at, event.rev, event.kind, slug, str(detail) if detail else None)
+    tape.set(graph, "history", [*graph.history[-(HISTORY_CAP - 1) :], entry])
+
+
+# ---- graph --------------------------------------------------------------------------------------------------------
+
+
+def _graph_set(state: State, tape: Tape, event: Event) -> None:
+    p = event.payload
+    graph = Graph(
+        id=event.graph, title=p["title"], objective=p["objective"], source=Source(**p["source"]),
+        workspace=p["workspace"], created_at=event.at, updated_at=event.at, owner=p["owner"],
+        environment=p["environment"], delivery_node=p["delivery_node"], variables=p["variables"],
+        replaces=p["replaces"],
+        limits=Limits(**p["limits"]), counts=dict.fromkeys(NODE_STATES, 0),
+    )  # fmt: skip
+    tape.put(state.graphs, event.graph, graph)
+
+
+def _plan_installed(state: State, tape: Tape, event: Event) -> None:
+    graph = state.graphs[event.graph]
+    for index, (row, required) in enumerate(zip(event.payload["definitions"], event.payload["required"], strict=True)):
+        definition = load_definition(row)
+        node = Node(
+            id=node_id(definition.slug), definition=definition, index=index, required=required,
+            needs=tuple(node_id(slug) for slug in definition.needs), changed_at=event.rev,
+        )  # fmt: skip
+        tape.put(graph.nodes, node.id, node)
+        tape.put(graph.counts, "waiting", graph.counts["waiting"] + 1)
+    tape.set(graph, "plan_version", event.payload["version"])
+    derive.link(graph)
+
+
+def _epoch_started(state: State, tape: Tape, event: Event) -> None:
+    """A fact for the history alone: a restart changes no status."""
+
+
+def _environment_set(state: State, tape: Tape, event: Event) -> None:
+    tape.set(state.graphs[event.graph], "environment", event.payload["environment"])
+
+
+def _paused(state: State, tape: Tape, event: Event) -> None:
+    graph = state.graphs[event.graph]
+    tape.set(graph, "status", event.payload["status"])
+    tape.set(graph, "pause_reason", event.payload["reason"])
+    tape.set(graph, "pause_cause", event.payload.get("cause"))
+    is_wish_fulfilled = graph.stopping is not None and graph.stopping.verb == "pause"
+    if is_wish_fulfilled and event.payload["status"] == "user_paused":
+        tape.set(graph, "stopping", None)
+
+
+def _activated(state: State, tape: Tape, event: Event) -> None:
+    graph = state.graphs[event.graph]
+    tape.set(graph, "status", "active")
+    tape.set(graph, "pause_reason", None)
+    tape.set(graph, "pause_cause", None)
+    tape.set(graph, "outcome", None)
+
+
+def _reopened(state: State, tape: Tape, event: Event) -> None:
+    _activated(state, tape, event)
+    tape.set(state.graphs[event.graph], "is_finishing", False)
+
+
+def _stop_requested(state: State, tape: Tape, event: Event) -> None:
+    p = event.payload
+    tape.set(state.graphs[event.graph], "stopping", Stopping(p["verb"], p["by"], event.at, p["reason"]))
+
+
+def _finish_requested(state: State, tape: Tape, event: Event) -> None:
+    tape.set(state.graphs[event.graph], "is_finishing", True)
+
+
+def _blocked(state: State, tape: Tape, event: Event) -> None:
+    graph = state.graphs[event.graph]
+    tape.set(graph, "status", "blocked")
+    tape.set(graph, "pause_reason", event.payload["reason"])
+    tape.set(graph, "pause_cause", None)
+
+
+def _completed(state: State, tape: Tape, event: Event) -> None:
+    graph = state.graphs[event.graph]
+    tape.set(graph, "status", "complete")
+    tape.set(graph, "outcome", event.payload["outcome"])
+    tape.set(graph, "pause_reason", None)
+    tape.set(graph, "pause_cause", None)
+    tape.set(graph, "stopping", None)
+
+
+def _cancelled(state: State, tape: Tape, event: Event) -> None:
+    graph = state.graphs[event.graph]
+    tape.set(graph, "status", "cancelled")
+    tape.set(graph, "pause_reason", None)
+    tape.set(graph, "pause_cause", None)
+    tape.set(graph, "stopping", None)
+
+
+def _cleared(state: State, tape: Tape, event: Event) -> None:
+    tape.drop(state.graphs, event.graph)
+    tape.put(state.tombstones, event.graph, event.rev)
+    tape.drop(state.with_ready, event.graph)
+
+
+# ---- node ---------------------------------------------------------------------------------------------------------
+
+
+def _move(state: State, tape: Tape, event: Event, to: NodeState) -> tuple[Graph, Node]:
+    """Move the event's node, and all that is counted by state."""
+    graph = state.graphs[event.graph]
+    node = graph.nodes[event.node or ""]
+    origin, was_settled = node.state, node.is_settled
+    tape.put(graph.counts, origin, graph.counts[origin] - 1)
+    tape.put(graph.counts, to, graph.counts[to] + 1)
+    tape.set(node, "state", to)
+    if origin == "running" or to == "running":
+        tape.set(state, "running", state.running + (to == "running") - (origin == "running"))
+    if origin == "ready":
+        tape.drop(graph.ready, node.id)
+        if not graph.ready:
+            tape.drop(state.with_ready, graph.id)
+    if to == "ready":
+        tape.put(graph.ready, node.id, None)
+        tape.put(state.with_ready, graph.id, None)
+    if node.is_settled != was_settled:
+        step = -1 if node.is_settled else 1
+        for dependant in node.dependants:
+            other = graph.nodes[dependant]
+            tape.set(other, "unsettled", other.unsettled + step)
+    return graph, node
+
+
+def _node_ready(state: State, tape: Tape, event: Event) -> None:
+    graph, node = _move(state, tape, event, "ready")
+    derive.enqueue(state, graph, node)
+
+
+def _node_put_back(state: State, tape: Tape, event: Event) -> None:
+    p = event.payload
+    node = state.graphs[event.graph].nodes[event.node or ""]
+    tape.set(node, "not_before", p.get("not_before"))
+    tape.set(node, "retries", node.retries + (1 if p["why"] == "retry" else 0))
+    tape.set(node, "lost_in_row", node.lost_in_row + 1 if p["why"] == "lost" else 0)
+    tape.set(node, "put_back_in_row", node.put_back_in_row + 1 if p["why"] == "put_back" else 0)
+    tape.set(node, "started_at", None)
+    _node_ready(state, tape, event)
+
+
+def _node_skipped(state: State, tape: Tape, event: Event) -> None:
+    _, node = _move(state, tape, event, "skipped")
+    tape.set(node, "skip", event.payload["reason"])
+    tape.set(node, "blocked_by", None)
+    tape.set(node, "ended_at", event.at)
+
+
+def _node_blocked(state: State, tape: Tape, event: Event) -> None:
+    _, node = _move(state, tape, event, "blocked")
+    tape.set(node, "blocked_by", event.payload["by"])
+
+
+def _node_achieved(state: State, tape: Tape, event: Event) -> None:
+    _, node = _move(state, tape, event, "achieved")
+    output = event.payload["output"]
+    tape.set(node, "output", Output(**output) if output else None)
+    tape.set(node, "failure", None)
+    tape.set(node, "lost_in_row", 0)
+    tape.set(node, "ended_at", event.at)
+
+
+def _node_failed(state: State, tape: Tape, event: Event) -> None:
+    p = event.payload
+    _, node = _move(state, tape, event, "failed")
+    tape.set(node, "failure", Failure(p["class"], p["reason"], p.get("attempt")))
+    output = p.get("output")
+    tape.set(node, "output", Output(**output) if output else None)
+    tape.set(node, "ended_at", event.at)
+
+
+def _node_retried(state: State, tape: Tape, event: Event) -> None:
+    _, node = _move(state, tape, event, "waiting")
+    for name, value in _FRESH.items():
+        tape.set(node, name, value)
+
+
+_FRESH: dict[str, Any] = {
+    "output": None, "failure": None, "skip": None, "cancel_reason": None, "blocked_by": None, "not_before": None,
+    "started_at": None, "ended_at": None, "retries": 0, "lost_in_row": 0,
+    "put_back_in_row": 0,
+}  # fmt: skip
+
+
+def _node_cancelled(state: State, tape: Tape, event: Event) -> None:
+    _, node = _move(state, tape, event, "cancelled")
+    tape.set(node, "cancel_reason", event.payload["reason"])
+    output = event.payload.get("output")
+    tape.set(node, "output", Output(**output) if output else None)
+    tape.set(node, "blocked_by", None)
+    tape.set(node, "ended_at", event.at)
+
+
+# ---- attempt ------------------------------------------------------------------------------------------------------
+
+
+def _attempt(state: State, event: Event) -> Attempt:
+    p = event.payload
+    return state.graphs[event.graph].attempts[(event.node or "", p["role"], p["number"])]
+
+
+def _attempt_started(state: State, tape: Tape, event: Event) -> None:
+    p = event.payload
+    graph, node = _move(state, tape, event, "running")
+    attempt = Attempt(
+        graph=event.graph, node=node.id, role=p["role"], number=p["number"], worker=p["worker"],
+        profile=p["profile"], environment=p["environment"], started_at=event.at, deadline_at=p["deadline_at"],
+        resumes=p.get("resumes"),
+    )  # fmt: skip
+    tape.put(graph.attempts, attempt.key, attempt)
+    tape.put(graph.live, attempt.key, None)
+    tape.set(node, "last_number", attempt.number)
+    tape.set(node, "attempts", node.attempts + 1)
+    tape.set(node, "started_at", event.at)
+    tape.set(node, "not_before", None)
+    tape.set(graph, "last_start_at", event.at)
+    count = state.running_by_profile.get(attempt.profile, 0)
+    tape.put(state.running_by_profile, attempt.profile, count + 1)
+
+
+def _attempt_identified(state: State, tape: Tape, event: Event) -> None:
+    attempt = _attempt(state, event)
+    tape.set(attempt, "identity", Identity(**event.payload["identity"]))
+    if attempt.state == "starting":
+        _attempt_moved(tape, attempt, "live")
+
+
+def _attempt_moved(tape: Tape, attempt: Attempt, to: AttemptState) -> None:
+    tape.set(attempt, "state", to)
+
+
+def _attempt_stopping(state: State, tape: Tape, event: Event) -> None:
+    attempt = _attempt(state, event)
+    tape.set(attempt, "stop_reason", event.payload["why"])
+    if attempt.state in ("starting", "live"):
+        _attempt_moved(tape, attempt, "stopping")
+
+
+def _attempt_stuck(state: State, tape: Tape, event: Event) -> None:
+    attempt = _attempt(state, event)
+    tape.set(attempt, "stuck_pids", tuple(event.payload["pids"]))
+    tape.set(attempt, "reason", event.payload["reason"])
+    _attempt_moved(tape, attempt, "stuck")
+
+
+def _attempt_settled(state: State, tape: Tape, event: Event) -> None:
+    p = event.payload
+    graph = state.graphs[event.graph]
+    attempt = _attempt(state, event)
+    node = graph.nodes[attempt.node]
+    for name in ("outcome", "failure_class", "reason", "exit_code", "signal", "is_counted"):
+        tape.set(attempt, name, p[name])
+    spent = Spent(**p["spent"])
+    tape.set(attempt, "spent", spent)
+    tape.set(node, "spent", _sum(node.spent, spent))
+    tape.set(graph, "spent", _sum(graph.spent, spent))
+    tape.set(attempt, "ended_at", event.at)
+    tape.set(attempt, "stuck_pids", ())
+    if not attempt.is_counted:
+        tape.set(node, "attempts", node.attempts - 1)
+    _attempt_moved(tape, attempt, "settled")
+    tape.drop(graph.live, attempt.key)
+    tape.put(state.running_by_profile, attempt.profile, state.running_by_profile[attempt.profile] - 1)
+
+
+def _sum(total: Spent, more: Spent) -> Spent:
+    cost = None if total.cost_usd is None or more.cost_usd is None else total.cost_usd + more.cost_usd
+    return Spent(total.tokens + more.tokens, cost, total.wall_ms + more.wall_ms)
+
+
+# ---- asks, deliveries ---------------------------------------------------------------------------------------------
+
+
+def _ask_opened(state: State, tape: Tape, event: Event) -> None:
+    p = event.payload
+    ask = Ask(**{**p, "options": tuple(p["options"]), "scopes": tuple(p["scopes"])})
+    tape.put(state.graphs[event.graph].asks, ask.id, ask)
+
+
+def _ask_answered(state: State, tape: Tape, event: Event) -> None:
+    p = event.payload
+    asks = state.graphs[event.graph].asks
+    answered = replace(asks[p["ask"]], state="answered", answered_by=p["by"], option=p["option"], text=p["text"])
+    tape.put(asks, p["ask"], answered)
+
+
+def _ask_withdrawn(state: State, tape: Tape, event: Event) -> None:
+    asks = state.graphs[event.graph].asks
+    tape.put(asks, event.payload["ask"], replace(asks[event.payload["ask"]], state="withdrawn"))
+
+
+def _delivery_created(state: State, tape: Tape, event: Event) -> None:
+    delivery = Delivery(**event.payload, graph=event.graph, node=event.node, created_at=event.at)
+    tape.put(state.graphs[event.graph].deliveries, delivery.id, delivery)
+
+
+def _delivery_acknowledged(state: State, tape: Tape, event: Event) -> None:
+    for delivery in event.payload["deliveries"]:
+        tape.set(state.graphs[event.graph].deliveries[delivery], "is_acknowledged", True)
+
+
+EVOLVERS: dict[str, Callable[[State, Tape, Event], None]] = {
+    "graph_set": _graph_set,
+    "plan_installed": _plan_installed,
+    "epoch_started": _epoch_started,
+    "environment_set": _environment_set,
+    "paused": _paused,
+    "resumed": _activated,
+    "reopened": _reopened,
+    "stop_requested": _stop_requested,
+    "finish_requested": _finish_requested,
+    "blocked": _blocked,
+    "completed": _completed,
+    "cancelled": _cancelled,
+    "cleared": _cleared,
+    "node_ready": _node_ready,
+    "node_put_back": _node_put_back,
+    "node_skipped": _node_skipped,
+    "node_blocked": _node_blocked,
+    "node_achieved": _node_achieved,
+    "node_failed": _node_failed,
+    "node_retried": _node_retried,
+    "node_cancelled": _node_cancelled,
+    "attempt_started": _attempt_started,
+    "attempt_identified": _attempt_identified,
+    "attempt_stopping": _attempt_stopping,
+    "attempt_stuck": _attempt_stuck,
+    "attempt_settled": _attempt_settled,
+    "ask_opened": _ask_opened,
+    "ask_answered": _ask_answered,
+    "ask_withdrawn": _ask_withdrawn,
+    "delivery_created": _delivery_created,
+    "delivery_acknowledged": _delivery_acknowledged,
+}

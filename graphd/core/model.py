@@ -1,0 +1,326 @@
+"""The whole state of a workspace as plain data (spec model.md). Changed in place, only by `evolve`, through a `Tape`.
+
+Times are ms since the epoch, for display. Ids are node ids (`gn-…`); people see slugs.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphd_protocol.states import (
+    AskKind,
+    AskState,
+    AttemptOutcome,
+    AttemptState,
+    DeliveryKind,
+    FailureClass,
+    GraphStatus,
+    NodeState,
+    OnLost,
+    Outcome,
+    Role,
+    SkipReason,
+    StopReason,
+    StopVerb,
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Retry:
+    """Automatic retries of a failed attempt: how many, after how long (doubling), for which failure classes."""
+
+    max: int = 0
+    backoff_s: float = 5
+    on: tuple[FailureClass, ...] = ("exec_failed", "timeout")
+
+
+@dataclass(slots=True, frozen=True)
+class Definition:
+    """What a plan says of one node; immutable within a plan version. `needs` are slugs."""
+
+    slug: str
+    spec: str
+    worker: str
+    title: str = ""
+    needs: tuple[str, ...] = ()
+    condition: str | None = None
+    required: bool = False
+    timeout_ms: int = 600_000
+    hard_timeout_ms: int | None = None
+    retry: Retry = Retry()
+    on_lost: OnLost = "resume"
+    priority: int = 0
+    input_mapping: tuple[tuple[str, str], ...] = ()
+    report_to_parent: bool = False
+    discovered_from: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Output:
+    """A captured result: at most 64 KiB inline, the rest in the attempt's `output` file."""
+
+    text: str
+    total_bytes: int
+    media_type: str
+    is_cut: bool = False
+
+
+@dataclass(slots=True)
+class Failure:
+    """Why a node failed: class, reason for people, and the attempt (`slug@n`) where there was one."""
+
+    failure_class: FailureClass
+    reason: str
+    attempt: str | None = None
+
+
+@dataclass(slots=True)
+class Spent:
+    """What was used. `cost_usd` None means unknown."""
+
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+    wall_ms: int = 0
+
+
+@dataclass(slots=True)
+class Node:
+    """One outcome to achieve. `dependants`, `unsettled` and `rank` are derived from the plan and kept by `evolve`."""
+
+    id: str
+    definition: Definition
+    index: int
+    needs: tuple[str, ...]
+    required: bool
+    state: NodeState = "waiting"
+    attempts: int = 0  # counted worker attempts
+    last_number: int = 0  # numbers run per node and are never reused
+    rounds: int = 0
+    retries: int = 0  # automatic ones since the last verb that reset the node
+    lost_in_row: int = 0
+    put_back_in_row: int = 0
+    output: Output | None = None
+    failure: Failure | None = None
+    skip: SkipReason | None = None
+    cancel_reason: str | None = None
+    blocked_by: str | None = None
+    child_session: str | None = None
+    not_before: int | None = None
+    changed_at: int = 0
+    started_at: int | None = None
+    ended_at: int | None = None
+    spent: Spent = field(default_factory=Spent)
+    dependants: list[str] = field(default_factory=list)
+    unsettled: int = 0
+    rank: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def slug(self) -> str:
+        """What people call the node."""
+        return self.definition.slug
+
+    @property
+    def is_settled(self) -> bool:
+        """Achieved, skipped, cancelled, or failed and not required (model.md, Node)."""
+        return self.state in ("achieved", "skipped", "cancelled") or (self.state == "failed" and not self.required)
+
+
+@dataclass(slots=True)
+class Identity:
+    """Who a process is: a pid alone is nobody (reliability.md §2.1)."""
+
+    boot_id: str
+    pid_namespace: str
+    pid: int
+    start_time: int
+    keeper_pid: int = 0
+
+
+@dataclass(slots=True)
+class Attempt:
+    """The n-th try of a node: the durable child-run record. Its key is (node id, role, number)."""
+
+    graph: str
+    node: str
+    role: Role
+    number: int
+    worker: str
+    profile: str
+    environment: str | None
+    started_at: int
+    state: AttemptState = "starting"
+    stop_reason: StopReason | None = None
+    outcome: AttemptOutcome | None = None
+    failure_class: FailureClass | None = None
+    reason: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    identity: Identity | None = None
+    child_session: str | None = None
+    resumes: int | None = None
+    cursor: int = 0
+    deadline_at: int | None = None
+    stuck_pids: tuple[int, ...] = ()
+    ended_at: int | None = None
+    spent: Spent = field(default_factory=Spent)
+    is_counted: bool = True
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Unique within the graph."""
+        return (self.node, self.role, self.number)
+
+    @property
+    def cookie(self) -> str:
+        """The value of GRAPHD_ATTEMPT in its processes: unique for ever, as graph ids are."""
+        return f"{self.graph}/{self.folder}"
+
+    @property
+    def folder(self) -> str:
+        """Its folder's name below the graph's (execution.md, Secrets and text)."""
+        role = "" if self.role == "worker" else f".{self.role}"
+        return f"{self.node}{role}@{self.number}"
+
+
+@dataclass(slots=True)
+class Ask:
+    """A question that waits for an answer; answered once, by compare-and-set (execution.md, People)."""
+
+    id: str
+    kind: AskKind
+    title: str
+    action: dict[str, Any]
+    action_hash: str
+    options: tuple[dict[str, str], ...]
+    opened_at: int
+    node: str | None = None
+    attempt: int | None = None
+    scopes: tuple[str, ...] = ("once",)
+    deadline_at: int | None = None
+    default: str | None = None
+    state: AskState = "open"
+    answered_by: str | None = None
+    option: str | None = None
+    text: str | None = None
+
+
+@dataclass(slots=True)
+class Delivery:
+    """A result that waits for its owner's acknowledgement."""
+
+    id: str
+    owner: str
+    graph: str
+    kind: DeliveryKind
+    text: str
+    created_at: int
+    node: str | None = None
+    is_acknowledged: bool = False
+
+
+@dataclass(slots=True)
+class Stopping:
+    """A wish to stop that outlives a crash (model.md, Verbs)."""
+
+    verb: StopVerb
+    by: str
+    at: int
+    reason: str | None = None
+
+
+@dataclass(slots=True)
+class Limits:
+    """Bounds of one graph."""
+
+    concurrency: int = 5
+    max_nodes: int = 100
+    attempts_per_node: int = 5
+    rounds_per_attempt: int = 3
+    replans: int = 3
+    timeout_extensions: int = 20
+
+
+@dataclass(slots=True)
+class Source:
+    """Where a plan came from; `sha256` covers the exact bytes that were read."""
+
+    kind: str  # workflow, file, text, nodes
+    name: str | None = None
+    path: str | None = None
+    sha256: str | None = None
+
+
+@dataclass(slots=True)
+class HistoryEntry:
+    """One line of the last 64 that every snapshot carries."""
+
+    at: int
+    rev: int
+    kind: str
+    node: str | None = None
+    detail: str | None = None
+
+
+HISTORY_CAP = 64
+
+
+@dataclass(slots=True)
+class Graph:
+    """One durable dependency graph. `counts`, `live`, `ready` and `queue` are derived and kept by `evolve`."""
+
+    id: str
+    title: str
+    objective: str
+    source: Source
+    workspace: str
+    created_at: int
+    updated_at: int
+    owner: str | None = None
+    status: GraphStatus = "active"
+    pause_reason: str | None = None
+    pause_cause: str | None = None  # stuck, lost, starts, agent: what has to be gone before it goes on by itself
+    outcome: Outcome | None = None
+    stopping: Stopping | None = None
+    is_finishing: bool = False
+    plan_version: int = 0
+    rev: int = 0
+    environment: str | None = None
+    delivery_node: str | None = None
+    variables: dict[str, str] = field(default_factory=dict)  # inputs of the workflow, as GRAPHD_VAR_<name>
+    replaces: str | None = None  # nothing of this graph starts before that one is gone
+    limits: Limits = field(default_factory=Limits)
+    spent: Spent = field(default_factory=Spent)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    attempts: dict[tuple[str, str, int], Attempt] = field(default_factory=dict)
+    asks: dict[str, Ask] = field(default_factory=dict)
+    deliveries: dict[str, Delivery] = field(default_factory=dict)
+    history: list[HistoryEntry] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    live: dict[tuple[str, str, int], None] = field(default_factory=dict)  # keys of unsettled attempts
+    ready: dict[str, None] = field(default_factory=dict)
+    queue: list[tuple[tuple[int, int, int], str]] = field(default_factory=list)  # a heap; may hold stale entries
+    last_start_at: int = 0
+
+    @property
+    def is_ended(self) -> bool:
+        """Complete or cancelled."""
+        return self.status in ("complete", "cancelled")
+
+    @property
+    def is_live(self) -> bool:
+        """Not ended, and no wish to clear it stands."""
+        return not self.is_ended and not (self.stopping is not None and self.stopping.verb == "clear")
+
+
+@dataclass(slots=True)
+class State:
+    """All graphs of a workspace, and what the scheduler counts over them."""
+
+    graphs: dict[str, Graph] = field(default_factory=dict)
+    tombstones: dict[str, int] = field(default_factory=dict)  # graph id → the rev of its clearing
+    running: int = 0
+    running_by_profile: dict[str, int] = field(default_factory=dict)
+    with_ready: dict[str, None] = field(default_factory=dict)  # ids of graphs that have a ready node
+    timers: list[tuple[int, str, str]] = field(
+        default_factory=list
+    )  # a heap of (not before, graph, node); may be stale
+    are_queues_stale: bool = False  # a rollback took something back that the heaps still know

@@ -1,0 +1,141 @@
+"""Fill the slots: once after each batch, over all graphs, its starts in the same transaction (execution.md,
+One attempt, 1).
+"""
+
+import heapq
+
+from graphd.core.commands import Capacity
+from graphd.core.derive import rebuild_queues
+from graphd.core.draft import Draft
+from graphd.core.events import DAEMON, Change, Effect, StartAttempt, WakeAt
+from graphd.core.model import Graph, Node, State
+from graphd.core.settle import conclude, ripple
+from graphd.core.tape import Tape
+
+
+def schedule(state: State, tape: Tape, capacity: Capacity, now: int) -> tuple[list[Change], list[Effect]]:
+    """Start ready nodes while slots last.
+
+    The next slot goes to the graph with the fewest running nodes, then the longest wait.
+    """
+    if state.are_queues_stale:
+        rebuild_queues(state)
+    if not capacity.can_admit:
+        return [], []
+    _release_timers(state, now)
+    starts = _Starts(state, tape, capacity, now)
+    while state.running < capacity.concurrency:
+        graph = starts.next_graph()
+        if graph is None:
+            break
+        starts.start_one(graph)
+    changes, effects = starts.finish()
+    if state.timers:
+        effects.append(WakeAt(state.timers[0][0]))
+    return changes, effects
+
+
+def _release_timers(state: State, now: int) -> None:
+    while state.timers and state.timers[0][0] <= now:
+        at, graph_id, node_id = heapq.heappop(state.timers)
+        graph = state.graphs.get(graph_id)
+        node = graph.nodes.get(node_id) if graph else None
+        if graph is not None and node is not None and node.state == "ready" and node.not_before == at:
+            heapq.heappush(graph.queue, (node.rank, node.id))
+
+
+class _Starts:
+    def __init__(self, state: State, tape: Tape, capacity: Capacity, now: int) -> None:
+        self._state = state
+        self._tape = tape
+        self._now = now
+        self._profiles = dict(capacity.profiles)
+        self._caps = dict(capacity.per_profile)
+        self._drafts: dict[str, Draft] = {}
+        self._held: list[tuple[Graph, Node]] = []
+        self._exhausted: set[str] = set()
+        self._agentless: dict[str, str] = {}
+
+    def next_graph(self) -> Graph | None:
+        """The graph whose turn it is, or None where no graph can start anything."""
+        best: Graph | None = None
+        for graph_id in self._state.with_ready:
+            graph = self._state.graphs[graph_id]
+            if graph_id in self._exhausted or not self._may_start(graph):
+                continue
+            if best is None or _turn(graph) < _turn(best):
+                best = graph
+        return best
+
+    def _may_start(self, graph: Graph) -> bool:
+        if graph.status != "active" or graph.stopping is not None or not graph.queue:
+            return False
+        if graph.replaces is not None and graph.replaces in self._state.graphs:
+            return False
+        return graph.counts["running"] < graph.limits.concurrency
+
+    def start_one(self, graph: Graph) -> None:
+        """Start the graph's first node that may start now."""
+        while graph.queue:
+            _, node_id = heapq.heappop(graph.queue)
+            node = graph.nodes.get(node_id)
+            if node is None or node.state != "ready" or not self._is_due(node):
+                continue
+            profile = self._profiles.get(node.definition.worker)
+            if profile is None:
+                self._missing(graph, node)
+                return
+            running = self._state.running_by_profile.get(profile, 0)
+            if running >= self._caps.get(profile, running + 1):
+                self._held.append((graph, node))
+                continue
+            self._start(graph, node, profile)
+            return
+        self._exhausted.add(graph.id)
+
+    def _is_due(self, node: Node) -> bool:
+        return node.not_before is None or node.not_before <= self._now
+
+    def _draft(self, graph: Graph) -> Draft:
+        if graph.id not in self._drafts:
+            self._drafts[graph.id] = Draft(
+                self._state, self._tape, graph.id, now=self._now, actor=DAEMON, operation="checkpoint"
+            )
+        return self._drafts[graph.id]
+
+    def _start(self, graph: Graph, node: Node, profile: str) -> None:
+        draft = self._draft(graph)
+        number = node.last_number + 1
+        timeout_ms = min(node.definition.timeout_ms, node.definition.hard_timeout_ms or node.definition.timeout_ms)
+        draft.emit(
+            "attempt_started", node, role="worker", number=number, worker=node.definition.worker, profile=profile,
+            environment=graph.environment, deadline_at=self._now + timeout_ms, resumes=None,
+        )  # fmt: skip
+        draft.then(StartAttempt(graph.id, (node.id, "worker", number)))
+
+    def _missing(self, graph: Graph, node: Node) -> None:
+        """No installed agent serves this worker: an optional node fails, a required one holds the graph."""
+        reason = f"no installed agent serves worker {node.definition.worker}; graphd agents shows what was searched"
+        if node.required:
+            self._held.append((graph, node))
+            self._agentless[graph.id] = f"{node.slug}: {reason}"
+            return
+        draft = self._draft(graph)
+        draft.emit("node_failed", node, **{"class": "agent_missing"}, reason=reason)
+        ripple(draft, [node])
+        conclude(draft)
+
+    def finish(self) -> tuple[list[Change], list[Effect]]:
+        """Put back what was only held, and give the changes."""
+        for graph, node in self._held:
+            heapq.heappush(graph.queue, (node.rank, node.id))
+        for graph_id, reason in self._agentless.items():
+            graph = self._state.graphs[graph_id]
+            if graph.status == "active" and not graph.counts["running"]:
+                self._draft(graph).emit("paused", status="infra_paused", reason=reason, cause="agent")
+        drafts = list(self._drafts.values())
+        return [d.change for d in drafts], [effect for d in drafts for effect in d.effects]
+
+
+def _turn(graph: Graph) -> tuple[int, int]:
+    return (graph.counts["running"], graph.last_start_at)

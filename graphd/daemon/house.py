@@ -1,0 +1,313 @@
+"""The running daemon of one workspace: wires store, core and children together. Decides nothing.
+
+`async with Daemon.open(...)` holds everything that runs in one task group: a task that fails ends the daemon
+loudly, its
+keepers start it again, and recovery goes on from what was committed.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from graphd import __version__
+from graphd.base.clock import Clock, SystemClock
+from graphd.children.driver import Order, RunFactory
+from graphd.children.environment import EnvironmentMissing, load, snapshot
+from graphd.children.profiles import WORKERS, profile_of
+from graphd.core.commands import Capacity, DaemonStarted, Done, Request, Tick
+from graphd.core.events import AttemptKey, Change, Event, Refused
+from graphd.core.evolve import evolve
+from graphd.core.model import State
+from graphd.core.restore import restore
+from graphd.core.tape import Tape
+from graphd.daemon.log import log
+from graphd.daemon.orders import House, build_order
+from graphd.daemon.recovery import sweep
+from graphd.daemon.settings import Settings, SettingsRefused, load_settings
+from graphd.daemon.supervisor import Printed, Supervisor
+from graphd.daemon.watch import FolderWatch
+from graphd.store.database import Database, Opening
+from graphd.store.lock import WorkspaceLock
+from graphd.store.log import Log
+from graphd.store.rebuild import differences
+from graphd.store.writer import Writer
+
+T = TypeVar("T")
+STARTS_WINDOW_MS = 600_000
+DAY_MS = 86_400_000
+SERVED = tuple((worker, profile) for worker in WORKERS if (profile := profile_of(worker)) is not None)
+
+
+class Daemon:
+    """What the server and the benchmarks talk to. Made by `open`."""
+
+    def __init__(
+        self, *, database: Database, log_store: Log, writer: Writer, supervisor: Supervisor, workspace: Path,
+        folder: Path, clock: Clock, settings: "LiveSettings",
+    ) -> None:  # fmt: skip
+        self._database = database
+        self._log = log_store
+        self._writer = writer
+        self._supervisor = supervisor
+        self._settings = settings
+        self.workspace = workspace
+        self.folder = folder
+        self.clock = clock
+        self.starts = 0
+        self._waiting_for_store: asyncio.Task[None] | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._watch: FolderWatch | None = None
+        self.stop_requested = asyncio.Event()
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls, workspace: Path, folder: Path, *, config: Path, factory: RunFactory, restart_argv: tuple[str, ...] = (),
+        clock: Clock | None = None,
+    ) -> "AsyncIterator[Daemon]":  # fmt: skip
+        """Lock, open, load, recover, run. Raises WorkspaceLocked, OpeningRefused. Leaves children to their keepers."""
+        clock = clock or SystemClock()
+        lock = WorkspaceLock.take(folder, version=__version__, now_ms=clock.now_ms())
+        try:
+            database = await Database.open(lock, Opening(workspace, __version__, clock.now_ms()))
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    daemon = await cls._start(
+                        database, workspace, folder, config=config, factory=factory, restart_argv=restart_argv,
+                        clock=clock, tasks=tasks,
+                    )  # fmt: skip
+                    yield daemon
+                    await daemon._leave()  # not after a failure: then the keepers start a daemon again
+                    daemon._cancel()
+            finally:
+                await database.close()
+        finally:
+            lock.release()
+
+    @classmethod
+    async def _start(
+        cls, database: Database, workspace: Path, folder: Path, *, config: Path, factory: RunFactory,
+        restart_argv: tuple[str, ...], clock: Clock, tasks: asyncio.TaskGroup,
+    ) -> "Daemon":  # fmt: skip
+        settings = LiveSettings(config / "settings.json", workspace / ".agents" / "settings.json")
+        log_store = Log(database, clock=clock)
+        state = await log_store.load(replay)
+        restore(state)
+        house = House(
+            folder=folder, store=database.store, epoch=database.epoch, restart_argv=restart_argv,
+            load_environment=lambda name: environment_of(folder, name),
+        )  # fmt: skip
+
+        def capacity() -> Capacity:
+            return Capacity(concurrency=settings.now.concurrency, profiles=SERVED)
+
+        writer = Writer(
+            state, commit=log_store.commit, capacity=capacity, clock=clock, requests=await log_store.requests()
+        )
+
+        def order_of(graph: str, attempt: AttemptKey) -> Order:
+            found = state.graphs[graph]
+            return build_order(house, settings.now, found, found.attempts[attempt])
+
+        supervisor = Supervisor(
+            folder=folder, factory=factory, submit=writer.submit, order_of=order_of, clock=clock, tasks=tasks
+        )
+        daemon = cls(
+            database=database, log_store=log_store, writer=writer, supervisor=supervisor, workspace=workspace,
+            folder=folder, clock=clock, settings=settings,
+        )  # fmt: skip
+        writer.on_effects = supervisor.carry_out
+        writer.on_trouble = lambda: daemon._note_trouble(tasks)
+        daemon._writing = tasks.create_task(writer.run())
+        daemon._watch = FolderWatch.on(settings.folders, daemon.reload_settings, writes=True)
+        daemon.starts = await database.recent_starts(window_ms=STARTS_WINDOW_MS, now_ms=clock.now_ms())
+        tasks.create_task(sweep(folder, state, store=database.store, epoch=database.epoch))
+        await daemon.execute(Request(DaemonStarted(database.epoch, __version__, daemon.starts)))
+        old_ms = clock.now_ms() - settings.now.retention_days * DAY_MS
+        tasks.create_task(_retain(log_store, old_ms))
+        return daemon
+
+    # ---- what the server asks -------------------------------------------------------------------------------------
+
+    @property
+    def store_id(self) -> str:
+        """The database's uuid."""
+        return self._database.store
+
+    @property
+    def epoch(self) -> int:
+        """Generation of the daemon."""
+        return self._database.epoch
+
+    @property
+    def settings(self) -> Settings:
+        """In force now."""
+        return self._settings.now
+
+    @property
+    def state(self) -> State:
+        """Committed only inside a listener or a `view`."""
+        return self._writer.state
+
+    @property
+    def phases(self) -> dict[tuple[str, str], tuple[str, int]]:
+        """(graph, node id) → (phase, since in ms)."""
+        return self._supervisor.phases
+
+    @property
+    def last_lines(self) -> dict[tuple[str, str], str]:
+        """(graph, node id) → the last line that it printed."""
+        return self._supervisor.last_lines
+
+    @property
+    def on_printed(self) -> list[Printed]:
+        """Called with what attempts print."""
+        return self._supervisor.on_printed
+
+    @property
+    def on_phase(self) -> list[Callable[[str, str], None]]:
+        """Called after a phase or a last line changed."""
+        return self._supervisor.on_phase
+
+    @property
+    def adopted(self) -> int:
+        """Attempts that this daemon took over alive."""
+        return self._supervisor.adopted
+
+    @property
+    def store_health(self) -> str:
+        """`ok`, `full` or `readOnly`."""
+        return self._database.health
+
+    @property
+    def is_busy(self) -> bool:
+        """Something runs, or will by itself: the daemon has a reason to stay."""
+        return self._supervisor.is_busy or self._supervisor.has_timer
+
+    async def execute(self, request: Request) -> Done:
+        """Commit a command. Raises Refused. A cancelled wait takes nothing back."""
+        return await self._writer.submit(request)
+
+    async def rehearse(self, request: Request, read: Callable[[State], T]) -> T:
+        """Decide a command, run `read` on what it would leave, and take all of it back. Raises Refused."""
+        done = await self._writer.submit(
+            Request(
+                request.command,
+                request.actor,
+                expected_rev=request.expected_rev,
+                expected_plan=request.expected_plan,
+                preview=read,
+            )  # fmt: skip
+        )
+        preview: T = done.preview
+        return preview
+
+    async def view(self, read: Callable[[State], T]) -> T:
+        """Run `read` on committed state."""
+        return await self._writer.view(read)
+
+    def subscribe(self, listener: Callable[[list[Change]], None]) -> Callable[[], None]:
+        """Call `listener` right after each commit, while the state is committed."""
+        return self._writer.listen(listener)
+
+    async def history(self, graph: str, after: int, limit: int, kinds: list[str] | None) -> list[Event]:
+        """Events of whole revs after `after`."""
+        return (await self._log.history(graph, after=after, limit=limit, kinds=kinds)).events
+
+    async def doctor(self) -> list[str]:
+        """Where the tables differ from the log. Empty is well."""
+        return await self._database.read(lambda connection: differences(connection, replay))
+
+    def is_lock_ours(self) -> bool:
+        """The lock file on disk is the one that we hold."""
+        return self._database.lock.still_ours()
+
+    @property
+    def settings_trouble(self) -> SettingsRefused | None:
+        """Why the newest settings are not in force, where they are not."""
+        return self._settings.trouble
+
+    def reload_settings(self) -> None:
+        """Read the settings files again; a bad one keeps the last good settings. Freed slots are filled at once."""
+        if self._settings.reload():
+            self._supervisor.tick()
+
+    # ---- life -----------------------------------------------------------------------------------------------------
+
+    def _note_trouble(self, tasks: asyncio.TaskGroup) -> None:
+        if self._waiting_for_store is None or self._waiting_for_store.done():
+            self._waiting_for_store = tasks.create_task(self._wait_for_store())
+
+    async def _wait_for_store(self) -> None:
+        """The store refused a commit: try again until it takes one, then let the scheduler look."""
+        pause_s = 0.5
+        while await self._database.probe() != "ok":
+            await asyncio.sleep(pause_s)
+            pause_s = min(30.0, pause_s * 2)
+        with contextlib.suppress(Refused):
+            await self.execute(Request(Tick()))
+
+    async def _leave(self) -> None:
+        await self._writer.drain()
+        await self._supervisor.leave()
+        log("daemon_stopped", epoch=self.epoch)
+
+    def _cancel(self) -> None:
+        self._supervisor.cancel()
+        if self._watch is not None:
+            self._watch.close()
+        for task in (self._writing, self._waiting_for_store):
+            if task is not None:
+                task.cancel()
+
+
+async def _retain(log_store: Log, ended_before_ms: int) -> None:
+    """Once a start, beside the work: a store that refuses is asked at the next one."""
+    with contextlib.suppress(Refused):
+        await log_store.retain(ended_before_ms=ended_before_ms)
+
+
+class LiveSettings:
+    """The settings in force, and their files."""
+
+    def __init__(self, user_file: Path, workspace_file: Path) -> None:
+        self._files = (user_file, workspace_file)
+        self.now = Settings()
+        self.trouble: SettingsRefused | None = None
+        self.reload()
+
+    @property
+    def folders(self) -> list[Path]:
+        """Where the files lie."""
+        return [path.parent for path in self._files]
+
+    def reload(self) -> bool:
+        """Read the files; a bad one keeps the last good settings. True where they changed."""
+        try:
+            fresh = load_settings(*self._files)
+        except SettingsRefused as refusal:
+            self.trouble = refusal
+            log("settings_refused", path=str(refusal.path), line=refusal.line, message=refusal.message)
+            return False
+        self.trouble = None
+        is_changed = fresh != self.now
+        self.now = fresh
+        return is_changed
+
+
+def replay(state: State, event: Event) -> None:
+    """Apply a stored event; nothing is to be taken back."""
+    evolve(state, Tape(), event)
+
+
+def environment_of(folder: Path, name: str | None) -> dict[str, str]:
+    """A graph's stored environment; the daemon's own, allow-listed, where none was sent or its file is gone."""
+    if name is not None:
+        try:
+            return load(folder / "environments", name)
+        except EnvironmentMissing:
+            log("environment_missing", name=name)
+    return snapshot(os.environ)

@@ -1,0 +1,217 @@
+"""Carries out effects and reports facts: one task per live attempt, which owns its run. Decides nothing."""
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from graphd.base.clock import Clock
+from graphd.children.driver import Order, Run, RunFactory
+from graphd.core.commands import (
+    AttemptIdentified,
+    AttemptStuck,
+    Command,
+    DeadlineReached,
+    Done,
+    Request,
+    Tick,
+)
+from graphd.core.events import (
+    AdoptAttempt,
+    AttemptKey,
+    CollectAttempt,
+    Effect,
+    RecheckAttempt,
+    Refused,
+    RemoveGraphFiles,
+    StartAttempt,
+    StopAttempt,
+    WakeAt,
+)
+from graphd.core.model import Identity
+
+LiveKey = tuple[str, AttemptKey]
+Printed = Callable[[str, str, int, int, bytes], None]
+"""(graph, node id, attempt number, offset, bytes)"""
+
+
+class Supervisor:
+    """Owns the runs. `tasks` is the daemon's task group; `order_of` reads committed state."""
+
+    def __init__(
+        self, *, folder: Path, factory: RunFactory, submit: Callable[[Request], Awaitable[Done]],
+        order_of: Callable[[str, AttemptKey], Order], clock: Clock, tasks: asyncio.TaskGroup,
+    ) -> None:  # fmt: skip
+        self._folder = folder
+        self._factory = factory
+        self._submit = submit
+        self._order_of = order_of
+        self._clock = clock
+        self._tasks = tasks
+        self._runs: dict[LiveKey, Run] = {}
+        self._following: set[asyncio.Task[None]] = set()
+        self._timer: tuple[int, asyncio.TimerHandle] | None = None
+        self._is_leaving = False
+        self.phases: dict[tuple[str, str], tuple[str, int]] = {}
+        self.last_lines: dict[tuple[str, str], str] = {}
+        self.on_printed: list[Printed] = []
+        self.on_phase: list[Callable[[str, str], None]] = []
+        self.adopted = 0
+
+    def carry_out(self, effects: list[Effect]) -> None:
+        """Do what a commit decided, in order. Called right after the commit."""
+        for effect in effects:
+            match effect:
+                case StartAttempt():
+                    self._live(effect.graph, effect.attempt, is_new=True)
+                case AdoptAttempt():
+                    self._live(effect.graph, effect.attempt, is_new=False)
+                case StopAttempt():
+                    self._stop(effect.graph, effect.attempt)
+                case RecheckAttempt():
+                    self._recheck(effect)
+                case CollectAttempt():
+                    self._collect(effect)
+                case RemoveGraphFiles():
+                    self._tasks.create_task(self._remove_files(effect.graph))
+                case WakeAt():
+                    self._wake_at(effect.at)
+
+    def _live(self, graph: str, attempt: AttemptKey, *, is_new: bool) -> None:
+        order = self._order_of(graph, attempt)
+        run = self._factory(order, _Report(self, graph, attempt))
+        self._runs[(graph, attempt)] = run
+        self.set_phase(graph, attempt[0], "starting" if is_new else "adopting")
+        self._follow_task(self._follow(graph, attempt, run, is_new=is_new))
+
+    def _follow_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._tasks.create_task(work)
+        self._following.add(task)
+        task.add_done_callback(self._following.discard)
+
+    async def _follow(self, graph: str, attempt: AttemptKey, run: Run, *, is_new: bool) -> None:
+        ended = await (run.start() if is_new else run.adopt())
+        if not self._is_leaving:
+            await self.report(ended)
+
+    async def report(self, fact: Command) -> None:
+        """Have a fact committed; while the store refuses it, wait and try again: facts are never dropped."""
+        pause_s = 0.2
+        while True:
+            try:
+                await self._submit(Request(fact))
+            except Refused as refusal:
+                if refusal.code != "storeUnavailable" or self._is_leaving:
+                    return
+                await asyncio.sleep(pause_s)
+                pause_s = min(30.0, pause_s * 2)
+            else:
+                return
+
+    def _recheck(self, effect: RecheckAttempt) -> None:
+        run = self._runs.get((effect.graph, effect.attempt))
+        if run is not None:
+            self._follow_task(_quietly(run.recheck))
+
+    def _stop(self, graph: str, attempt: AttemptKey) -> None:
+        run = self._runs.get((graph, attempt))
+        if run is not None:
+            self.set_phase(graph, attempt[0], "stopping")
+            run.request_stop()
+
+    def _collect(self, effect: CollectAttempt) -> None:
+        run = self._runs.pop((effect.graph, effect.attempt), None)
+        self.phases.pop((effect.graph, effect.attempt[0]), None)
+        self.last_lines.pop((effect.graph, effect.attempt[0]), None)
+        if run is not None:
+            self._follow_task(_quietly(run.collect))
+
+    async def _remove_files(self, graph: str) -> None:
+        await asyncio.to_thread(shutil.rmtree, self._folder / "attempts" / graph, ignore_errors=True)
+
+    def _wake_at(self, at_ms: int) -> None:
+        if self._timer is not None:
+            if self._timer[0] <= at_ms and not self._timer[1].cancelled():
+                return
+            self._timer[1].cancel()
+        delay_s = max(0.0, (at_ms - self._clock.now_ms()) / 1000)
+        handle = asyncio.get_running_loop().call_later(delay_s, self.tick)
+        self._timer = (at_ms, handle)
+
+    def tick(self) -> None:
+        """Let the scheduler look again."""
+        if self._timer is not None:
+            self._timer[1].cancel()
+            self._timer = None
+        self._follow_task(self.report(Tick()))
+
+    @property
+    def has_timer(self) -> bool:
+        """Something will start by itself."""
+        return self._timer is not None
+
+    @property
+    def is_busy(self) -> bool:
+        """Something runs."""
+        return bool(self._runs)
+
+    def set_phase(self, graph: str, node: str, phase: str) -> None:
+        """Volatile: shown, never stored."""
+        self.phases[(graph, node)] = (phase, self._clock.now_ms())
+        for listener in self.on_phase:
+            listener(graph, node)
+
+    def printed(self, graph: str, attempt: AttemptKey, offset: int, chunk: bytes) -> None:
+        """A child printed something: for people's eyes, volatile."""
+        lines = chunk[-4096:].decode(errors="replace").strip().splitlines()
+        if lines:
+            self.last_lines[(graph, attempt[0])] = lines[-1][:200]
+        for listener in self.on_printed:
+            listener(graph, attempt[0], attempt[2], offset, chunk)
+        for phase_listener in self.on_phase:
+            phase_listener(graph, attempt[0])
+
+    async def leave(self) -> None:
+        """A clean stop: keepers are told not to start a daemon again; nothing is killed."""
+        self._is_leaving = True
+        await asyncio.gather(*(_quietly(run.detach) for run in self._runs.values()))
+
+    def cancel(self) -> None:
+        """End all tasks of ours. Children and their keepers live on."""
+        if self._timer is not None:
+            self._timer[1].cancel()
+        for task in self._following:
+            task.cancel()
+
+
+class _Report:
+    def __init__(self, supervisor: Supervisor, graph: str, attempt: AttemptKey) -> None:
+        self._supervisor = supervisor
+        self._graph = graph
+        self._attempt = attempt
+
+    async def identified(self, identity: Identity) -> None:
+        supervisor = self._supervisor
+        if supervisor.phases.get((self._graph, self._attempt[0]), ("", 0))[0] == "adopting":
+            supervisor.adopted += 1
+        await supervisor.report(AttemptIdentified(self._graph, self._attempt, identity))
+        if supervisor.phases.get((self._graph, self._attempt[0]), ("", 0))[0] in ("starting", "adopting"):
+            supervisor.set_phase(self._graph, self._attempt[0], "working")
+
+    async def stuck(self, pids: tuple[int, ...], reason: str) -> None:
+        self._supervisor.set_phase(self._graph, self._attempt[0], "stuck")
+        await self._supervisor.report(AttemptStuck(self._graph, self._attempt, pids, reason))
+
+    async def deadline(self) -> None:
+        await self._supervisor.report(DeadlineReached(self._graph, self._attempt))
+
+    def printed(self, offset: int, chunk: bytes) -> None:
+        self._supervisor.printed(self._graph, self._attempt, offset, chunk)
+
+
+async def _quietly(act: Callable[[], Awaitable[None]]) -> None:
+    """A keeper that is gone can't be told anything; its attempt's record says the rest."""
+    with contextlib.suppress(OSError, EOFError):
+        await act()

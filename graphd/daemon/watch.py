@@ -1,0 +1,83 @@
+"""Notices changes in folders without a timer: inotify on Linux, watchfiles elsewhere.
+
+watchfiles polls its own queue twenty times a second, which an idle daemon must not do (performance.md, P12); inotify
+costs
+nothing while nothing happens. Whoever is called back looks for itself: a watch says that something changed, not what.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+POLL_S: Final = 5.0
+_GONE: Final = 0x40 | 0x200 | 0x400 | 0x800  # MOVED_FROM, DELETE, DELETE_SELF, MOVE_SELF
+_WRITTEN: Final = 0x8 | 0x80 | 0x100  # CLOSE_WRITE, MOVED_TO, CREATE
+
+
+class FolderWatch:
+    """Calls `stirred` on the loop after something changed in a folder; folders that are not there are left out."""
+
+    def __init__(self) -> None:
+        self._fd: int | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._stop = asyncio.Event()
+
+    @classmethod
+    def on(cls, folders: Iterable[Path], stirred: Callable[[], None], *, writes: bool = False) -> "FolderWatch":
+        """Begin to watch for what goes, and with `writes` for what comes or is written."""
+        watch = cls()
+        there = [folder for folder in folders if folder.is_dir()]
+        if sys.platform == "linux":
+            watch._inotify(there, stirred, _GONE | (_WRITTEN if writes else 0))
+        elif there:
+            watch._task = asyncio.get_running_loop().create_task(watch._follow(there, stirred))
+        return watch
+
+    def _inotify(self, folders: list[Path], stirred: Callable[[], None], mask: int) -> None:
+        import ctypes  # 5 ms that the first hello does not wait for
+
+        libc = ctypes.CDLL(None, use_errno=True)
+        fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if fd < 0:  # the user's inotify instances are used up (often 128): then a look now and then has to do
+            self._look_again(stirred)
+            return
+        for folder in folders:
+            libc.inotify_add_watch(fd, os.fsencode(folder), mask)
+        self._fd = fd
+
+        def read() -> None:
+            with contextlib.suppress(BlockingIOError):
+                os.read(fd, 65536)
+            stirred()
+
+        asyncio.get_running_loop().add_reader(fd, read)
+
+    def _look_again(self, stirred: Callable[[], None]) -> None:
+        def look() -> None:
+            stirred()
+            self._look_again(stirred)
+
+        self._timer = asyncio.get_running_loop().call_later(POLL_S, look)
+
+    async def _follow(self, folders: list[Path], stirred: Callable[[], None]) -> None:
+        from watchfiles import awatch
+
+        async for _ in awatch(*folders, stop_event=self._stop, recursive=False):
+            stirred()
+
+    def close(self) -> None:
+        """Watch no more."""
+        self._stop.set()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+        if self._fd is not None:
+            asyncio.get_running_loop().remove_reader(self._fd)
+            os.close(self._fd)
+            self._fd = None

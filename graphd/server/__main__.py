@@ -1,0 +1,184 @@
+"""The daemon's process: `python -m graphd.server --workspace DIR [--ready-fd N] [--restarted]`.
+
+Stands in the state folder, opens the daemon, listens, says so on the given descriptor, and ends cleanly on
+SIGTERM, SIGINT, `graphd/stop`, idleness, or the loss of its lock. Source: spec protocol.md, Daemon, socket, lock.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from graphd.base.failpoints import failpoint
+from graphd.daemon.house import Daemon
+from graphd.server.listen import SOCKET_NAME
+from graphd.server.place import config_folder, state_folder
+from graphd.server.service import Server
+
+if TYPE_CHECKING:
+    from graphd.children.driver import RunFactory
+
+OK: Final = 0
+FAILED: Final = 1
+BUSY: Final = 3
+FORCED: Final = 130
+
+Served = Callable[[Server], Awaitable[None]]
+
+
+class Readiness:
+    """The pipe on which whoever started us waits: one line of JSON, then it is closed."""
+
+    def __init__(self, fd: int | None) -> None:
+        self._fd = fd
+
+    @property
+    def is_said(self) -> bool:
+        """The line is out, or nobody waits for it."""
+        return self._fd is None
+
+    def say(self, **facts: object) -> None:
+        """Write the line and close; later calls do nothing."""
+        fd, self._fd = self._fd, None
+        if fd is None:
+            return
+        failpoint("server.ready.before")
+        with contextlib.suppress(OSError):
+            os.write(fd, orjson.dumps(facts) + b"\n")
+            os.close(fd)
+        failpoint("server.ready.after")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one daemon; returns its exit code."""
+    options = _options(sys.argv[1:] if argv is None else argv)
+    readiness = Readiness(options.ready_fd)
+    if options.workspace is None:
+        readiness.say(failed="no workspace was named", hint="give --workspace DIR")
+        return FAILED
+    return asyncio.run(run(options.workspace, readiness))
+
+
+class _Options:
+    def __init__(self) -> None:
+        self.workspace: Path | None = None
+        self.ready_fd: int | None = None
+
+
+def _options(arguments: list[str]) -> _Options:
+    """By hand: argparse would cost its import on every start."""
+    options = _Options()
+    rest = list(arguments)
+    while rest:
+        name, _, value = rest.pop(0).partition("=")
+        if name in ("--workspace", "--ready-fd") and not value and rest:
+            value = rest.pop(0)
+        if name == "--workspace" and value:
+            options.workspace = Path(value).resolve()
+        elif name == "--ready-fd" and value.isdecimal():
+            options.ready_fd = int(value)
+        elif name != "--restarted":
+            sys.stderr.write(f"graphd.server: unknown option {name}\n")
+    return options
+
+
+def restart_argv(workspace: Path) -> tuple[str, ...]:
+    """The command line by which a keeper starts this daemon again: ours, without the readiness pipe."""
+    own = [sys.executable, *sys.orig_argv[1:]]
+    kept, is_value = [], False
+    for word in own:
+        if is_value or word.startswith(("--ready-fd", "--workspace", "--restarted")):
+            is_value = not is_value and word in ("--ready-fd", "--workspace")
+            continue
+        kept.append(word)
+    return (*kept, "--workspace", str(workspace), "--restarted")
+
+
+async def run(
+    workspace: Path, readiness: Readiness, runs: "RunFactory | None" = None, served: Served | None = None
+) -> int:
+    """Open the daemon of a workspace and serve it to its end. `runs` replaces real children; `served` runs beside."""
+    from graphd.children.orphans import ending_orphans
+    from graphd.store.refusals import OpeningRefused, WorkspaceLocked
+
+    try:
+        folder = _stand_in(state_folder(workspace))
+        if runs is None:
+            from graphd.children.run import KeptRun
+
+            runs = KeptRun
+        opening = Daemon.open(
+            workspace, folder, config=config_folder(), factory=runs, restart_argv=restart_argv(workspace)
+        )
+        async with opening as daemon:
+            with ending_orphans():
+                return await _serve(Server(daemon), folder, readiness, served)
+    except WorkspaceLocked as locked:
+        readiness.say(busy=True, message=str(locked))
+        return BUSY
+    except OpeningRefused as refusal:
+        readiness.say(failed=refusal.message, hint=refusal.hint, code=refusal.code)
+        return FAILED
+    except OSError as trouble:
+        if readiness.is_said:
+            raise
+        readiness.say(failed=f"the daemon could not start: {trouble}", hint="graphd doctor")
+        return FAILED
+
+
+async def _serve(server: Server, folder: Path, readiness: Readiness, served: Served | None) -> int:
+    def listening() -> None:
+        readiness.say(ready=True, pid=os.getpid(), socket=str(folder / SOCKET_NAME))
+
+    with _signals(server):
+        async with asyncio.TaskGroup() as tasks:
+            if served is not None:
+                tasks.create_task(_beside(served, server))
+            await server.run(listening)
+    return OK
+
+
+async def _beside(served: Served, server: Server) -> None:
+    try:
+        await served(server)
+    finally:
+        server.request_stop("what ran beside has ended")
+
+
+def _stand_in(folder: Path) -> Path:
+    """Make the state folder and stand in it: socket names are relative from here on."""
+    from graphd.store.folder import prepare_folder
+
+    prepare_folder(folder)
+    os.chdir(folder)
+    os.umask(0o077)
+    return folder
+
+
+@contextlib.contextmanager
+def _signals(server: Server) -> Iterator[None]:
+    """SIGTERM and SIGINT end us cleanly; the second one at once."""
+    loop = asyncio.get_running_loop()
+
+    def ask(number: signal.Signals) -> None:
+        if server.stop_reason is not None:
+            os._exit(FORCED)  # whoever sends a second one does not want to wait
+        server.request_stop(f"stopped by {number.name}")
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ask, number)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

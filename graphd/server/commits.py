@@ -1,0 +1,111 @@
+"""What all mutations share: expectations, request ids, dry runs, and waiting until the last tree is empty.
+
+Source: spec protocol.md, Methods; model.md, Verbs.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import orjson
+
+from graphd.core.commands import Done, Request, Verb
+from graphd.core.model import State
+from graphd.server import project
+from graphd.server.project import Wire
+from graphd.server.routes import Call
+
+if TYPE_CHECKING:
+    from graphd_protocol.model import Mutation
+
+SETTLE_LIMIT_S: Final = 3600.0
+
+
+class Params(Protocol):
+    """What `set` and the other mutations have in common."""
+
+    @property
+    def request_id(self) -> str | None:
+        """Applied once."""
+
+    @property
+    def dry_run(self) -> bool:
+        """Only show what would be."""
+
+    @property
+    def settle(self) -> bool:
+        """Answer when the last tree is empty."""
+
+    def model_dump_json(self) -> str:
+        """The params as JSON."""
+
+
+async def find(call: Call, params: "Mutation") -> str:
+    """The id of the graph that the params name."""
+    from graphd.server.references import find_graph
+
+    return await call.daemon.view(lambda state: find_graph(state, params.graph).id)
+
+
+async def mutate(call: Call, method: str, params: "Mutation", command: Verb) -> Wire:
+    """Commit a verb on an existing graph, with what its params expect of it."""
+    request = Request(
+        command,
+        call.caller.actor,
+        expected_rev=params.expected_rev,
+        expected_plan=params.expected_plan,
+        request_id=params.request_id,
+        fingerprint=fingerprint(method, params),
+    )
+    settle_s = getattr(params, "settle_seconds", None)
+    return await commit(call, request, params, settle_s=settle_s)
+
+
+async def commit(call: Call, request: Request, params: Params, *, settle_s: float | None = None) -> Wire:
+    """Commit a request and answer as every mutation does. Raises Refused."""
+    graph: str = getattr(request.command, "graph", "")
+    if params.dry_run:
+        return await call.daemon.rehearse(request, lambda state: _preview(state, graph))
+    done = await call.daemon.execute(request)
+    graph = done.graph or graph
+    if not params.settle:
+        return _result(graph, done.rev, done.stopping)
+    limit_s = call.daemon.settings.settle_s if settle_s is None else settle_s
+    await call.hub.until(lambda state: not _left(state, graph, done), min(max(limit_s, 0.0), SETTLE_LIMIT_S))
+    return await call.daemon.view(lambda state: _settled(state, graph, done))
+
+
+def fingerprint(method: str, params: Params) -> str | None:
+    """The hash of the params behind a request id."""
+    if params.request_id is None:
+        return None
+    return hashlib.sha256(method.encode() + b"\0" + params.model_dump_json().encode()).hexdigest()
+
+
+def _left(state: State, graph: str, done: Done) -> list[str]:
+    """Nodes whose trees have still to end: those that were asked to, or all of a graph that only drains."""
+    found = state.graphs.get(graph)
+    if found is None:
+        return []
+    if done.stopping:
+        return [slug for slug in project.left(found) if slug in done.stopping]
+    return [] if found.status == "active" else project.left(found)
+
+
+def _settled(state: State, graph: str, done: Done) -> Wire:
+    found = state.graphs.get(graph)
+    rev = found.rev if found is not None else state.tombstones.get(graph, done.rev)
+    return _result(graph, rev, _left(state, graph, done))
+
+
+def _result(graph: str, rev: int, stopping: Iterable[str]) -> Wire:
+    left = list(dict.fromkeys(stopping))
+    return {"graph": graph, "rev": rev, "stopping": left} if left else {"graph": graph, "rev": rev}
+
+
+def _preview(state: State, graph: str) -> Wire:
+    found = state.graphs.get(graph)
+    if found is None:
+        return {"graph": graph, "rev": state.tombstones.get(graph, 0)}
+    body: Any = orjson.Fragment(orjson.dumps(project.snapshot(found)))
+    return {"graph": graph, "rev": found.rev, "preview": body}

@@ -1,0 +1,272 @@
+"""One client: reads frames, answers every request exactly once, and owns its cursors and its writer.
+
+Answers come in the order in which they are ready. A client that leaves ends its reads; what is with the store's
+writer is committed all the same. Source: spec protocol.md, Errors and Limits; architecture.md, The connection.
+"""
+
+import asyncio
+import select
+import socket
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from graphd.core.events import Change, Refused
+from graphd.core.model import State
+from graphd.daemon.log import log
+from graphd.server import frames
+from graphd.server.errors import CallRefused, error_object, shown, where
+from graphd.server.feeds import notification
+from graphd.server.hello import REQUEST_LIMIT, AttemptRef, Caller, Host, greet
+from graphd.server.outbox import Outbox
+from graphd.server.routes import Call, Household, Reply, dispatch, is_cancellable
+from graphd.server.subscriptions import Subscriptions
+from graphd_protocol.errors import INVALID_REQUEST, REQUEST_CANCELLED
+
+CHUNK_BYTES: Final = 65536
+LEAVE_S: Final = 2.0
+FLUSH_S: Final = 30.0
+NOT_GREETED: Final = -32002
+
+
+class Quitting(Exception):
+    """Ends a connection's task group in an orderly way."""
+
+
+class Hub(Household, Protocol):
+    """What a connection needs of the server around it."""
+
+    @property
+    def host(self) -> Host:
+        """What hello answers with."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A request that is being served."""
+
+    task: "asyncio.Task[None] | None" = None
+    is_cancellable: bool = True
+    is_started: bool = False
+    end: dict[str, Any] | None = None  # the error to answer with once its task is cancelled
+
+
+class Connection:
+    """Serves one accepted socket. `kin` is the attempt that the peer's parents lead to."""
+
+    def __init__(self, sock: socket.socket, hub: Hub, *, kin: AttemptRef | None = None) -> None:
+        sock.setblocking(False)
+        self._sock = sock
+        self._hub = hub
+        self._kin = kin
+        self.caller: Caller | None = None
+        self.subscriptions = Subscriptions(hub.feeds, hub.activity_of, hub.daemon.store_id)
+        self.outbox = Outbox(sock, self._pull, hub.daemon.view)
+        self._reader = frames.FrameReader()
+        self._pending: dict[int | str, _Pending] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_full = False
+
+    async def run(self, *, is_full: bool = False) -> None:
+        """Serve until the client leaves, breaks the framing, or `stop` was called. Closes the socket.
+
+        `is_full`: there are too many connections; the first request is answered `overloaded`, then it ends.
+        """
+        self._is_full = is_full
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                writing = tasks.create_task(self.outbox.run())
+                reading = tasks.create_task(self._read())
+                await asyncio.wait({writing, reading}, return_when=asyncio.FIRST_COMPLETED)
+                reading.cancel()
+                await self._leave(writing)
+        except* (OSError, Quitting):
+            pass  # the client is gone
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._sock.close()
+
+    async def stop(self, reason: str, *, reconnect: bool) -> None:
+        """The daemon ends: what commits is answered, the rest refused, and `graphd/stopping` is the last frame."""
+        committing = [p.task for p in self._pending.values() if p.task is not None and not p.is_cancellable]
+        if committing:
+            await asyncio.wait(committing, timeout=LEAVE_S)
+        ends = error_object(Refused("storeUnavailable", "the daemon is stopping", "connect again"))
+        for pending in list(self._pending.values()):
+            _cut_short(pending, ends)
+        if tasks := [p.task for p in self._pending.values() if p.task is not None]:
+            await asyncio.wait(tasks, timeout=LEAVE_S)
+        params = {"reason": reason, "reconnect": reconnect}
+        self.outbox.finish(notification("graphd/stopping", params))
+
+    async def _leave(self, writing: "asyncio.Task[None]") -> None:
+        """Let answers go out to a client that still reads; then end everything."""
+        if not self._is_peer_gone():
+            served = [pending.task for pending in self._pending.values() if pending.task is not None]
+            if served and not writing.done():
+                await asyncio.wait(served)
+            self.outbox.finish()
+            await asyncio.wait({writing}, timeout=FLUSH_S)
+        raise Quitting
+
+    def _is_peer_gone(self) -> bool:
+        poller = select.poll()
+        poller.register(self._sock, 0)
+        return bool(poller.poll(0))  # POLLHUP or POLLERR: not only its writing half is closed
+
+    # ---- reading --------------------------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        try:
+            while chunk := await self._receive():
+                for frame in self._reader.feed(chunk):
+                    await self._take(frame)
+        except frames.FramingBroken as broken:
+            log("framing_broken", reason=str(broken))
+            if broken.answer is not None:
+                self._answer({"id": None, "error": broken.answer})
+        except TimeoutError:
+            log("frame_never_ended")
+
+    async def _receive(self) -> bytes:
+        """Bytes, or none at the end. The rest of a frame that has begun is due in BODY_LIMIT_S."""
+        loop = asyncio.get_running_loop()
+        if not self._reader.is_midway:
+            self._deadline_s = loop.time() + frames.BODY_LIMIT_S
+            chunk = await loop.sock_recv(self._sock, CHUNK_BYTES)
+            self._deadline_s = loop.time() + frames.BODY_LIMIT_S
+            return chunk
+        async with asyncio.timeout_at(self._deadline_s):
+            return await loop.sock_recv(self._sock, CHUNK_BYTES)
+
+    async def _take(self, frame: frames.Frame) -> None:
+        message = frames.decode(frame.body)
+        self._deadline_s = asyncio.get_running_loop().time() + frames.BODY_LIMIT_S
+        if message.trouble is not None:
+            self._answer({"id": message.id, "error": message.trouble})
+        elif not message.is_request:
+            self._notice(message)
+        elif message.id is not None and message.method is not None:
+            self._serve(message.id, message.method, message.params)
+        await self.outbox.room()
+        await asyncio.sleep(0)  # what can be answered at once is, before more is taken on
+
+    def _notice(self, message: frames.Message) -> None:
+        if message.method == "$/cancelRequest" and isinstance(message.params, dict):
+            number = message.params.get("id")
+            pending = self._pending.get(number) if isinstance(number, int | str) else None
+            if pending is not None and pending.is_cancellable:
+                _cut_short(pending, {"code": REQUEST_CANCELLED, "message": "cancelled"})
+
+    # ---- answering ------------------------------------------------------------------------------------------------
+
+    def _serve(self, number: int | str, method: str, params: Any) -> None:
+        if self._is_full:
+            self._refuse(number, Refused("overloaded", "too many connections", "close another client, or try again"))
+            self.outbox.finish()
+        elif method == "graphd/hello":
+            self._greet(number, params)
+        elif self.caller is None:
+            hint = "the first request of a connection is graphd/hello"
+            self._refuse(number, CallRefused(NOT_GREETED, "graphd/hello has not been sent", hint=hint))
+        elif number in self._pending:
+            hint = "use an id once until it is answered"
+            self._refuse(number, CallRefused(INVALID_REQUEST, "a request with this id is being served", hint=hint))
+        elif len(self._pending) >= REQUEST_LIMIT:
+            self._refuse(
+                number, Refused("overloaded", f"{REQUEST_LIMIT} requests are being served", "wait for an answer")
+            )
+        elif self._tasks is not None:
+            pending = self._pending[number] = _Pending(is_cancellable=is_cancellable(method))
+            call = Call(self._hub, self.caller, self.subscriptions)
+            pending.task = self._tasks.create_task(self._work(number, pending, call, method, params))
+
+    def _greet(self, number: int | str, params: Any) -> None:
+        try:
+            self.caller, result = greet(params, self._hub.host, earlier=self.caller, kin=self._kin)
+        except (CallRefused, Refused) as refusal:
+            self._refuse(number, refusal)
+            return
+        self._answer({"id": number, "result": result})
+        self._hub.greeted()
+
+    async def _work(self, number: int | str, pending: _Pending, call: Call, method: str, params: Any) -> None:
+        reply: Reply | None = None
+        pending.is_started = True
+        try:
+            if pending.end is not None:  # cancelled before it began
+                raise asyncio.CancelledError
+            reply = await dispatch(call, method, params)
+            answer: dict[str, Any] = {"id": number, "result": reply.result}
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if pending.end is None or task is None:
+                raise
+            task.uncancel()
+            answer = {"id": number, "error": pending.end}
+        except (CallRefused, Refused) as refusal:
+            answer = {"id": number, "error": error_object(refusal)}
+        except Exception as trouble:  # noqa: BLE001 - every request gets exactly one answer
+            log("request_failed", method=shown(method), **where(trouble))
+            answer = {"id": number, "error": error_object(trouble)}
+        del self._pending[number]
+        self._answer(answer)
+        if reply is not None and reply.then is not None:
+            reply.then()
+            self.outbox.pull_soon()
+
+    def _refuse(self, number: int | str, refusal: Exception) -> None:
+        self._answer({"id": number, "error": error_object(refusal)})
+
+    def _answer(self, answer: dict[str, Any]) -> None:
+        try:
+            frame = frames.encode({"jsonrpc": "2.0", **answer})
+        except TypeError as trouble:  # a result that is no JSON is our mistake, and still wants an answer
+            log("result_not_json", **where(trouble))
+            frame = frames.encode({"jsonrpc": "2.0", "id": answer["id"], "error": error_object(trouble)})
+        if len(frame) > frames.BODY_LIMIT_BYTES:
+            refusal = Refused("tooLarge", "the answer does not fit into a frame", "ask for less at a time")
+            frame = frames.encode({"jsonrpc": "2.0", "id": answer["id"], "error": error_object(refusal)})
+        self.outbox.reply(frame)
+
+    # ---- notifications --------------------------------------------------------------------------------------------
+
+    def committed(self, changes: list[Change], state: State) -> None:
+        """Right after a commit, while the state is committed."""
+        if self.subscriptions.committed(changes):
+            self.outbox.pull_now(state)
+
+    def phase_moved(self, graph: str, node: str) -> None:
+        """A phase or a last line changed."""
+        if self.subscriptions.phase_moved(graph, node):
+            self._plan_activity()
+
+    def printed(self, graph: str, node: str, number: int, offset: int, chunk: bytes) -> None:
+        """An attempt printed."""
+        if self.subscriptions.printed(graph, node, number, offset, chunk):
+            self.outbox.pull_soon()
+
+    def _pull(self, state: State) -> bytes | None:
+        frame = self.subscriptions.pull(state, asyncio.get_running_loop().time())
+        if frame is None:
+            self._plan_activity()
+        return frame
+
+    def _plan_activity(self) -> None:
+        """One timer, only while something waits for its turn."""
+        due_s = self.subscriptions.activity_due_s()
+        if due_s is None or self._timer is not None:
+            return
+        self._timer = asyncio.get_running_loop().call_at(due_s, self._activity_due)
+
+    def _activity_due(self) -> None:
+        self._timer = None
+        self.outbox.pull_soon()
+
+
+def _cut_short(pending: _Pending, end: dict[str, Any]) -> None:
+    pending.end = end
+    if pending.is_started and pending.task is not None:
+        pending.task.cancel()

@@ -1,0 +1,174 @@
+"""`history`, `why`, `output`, `observe`, `processes`: what happened, what is going on, and why.
+
+Source: spec protocol.md, Methods.
+"""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from graphd.core.events import Refused
+from graphd.core.model import Attempt, Graph, Node, Output, State
+from graphd.server import project
+from graphd.server.project import Wire
+from graphd.server.reasons import Surroundings, reasons
+from graphd.server.references import find_graph, find_own
+from graphd.server.routes import EVERYBODY, Call, Table
+
+if TYPE_CHECKING:
+    from graphd_protocol.model import Empty, HistoryParams, NodeRef, ObserveParams, OutputParams
+
+table: Final = Table()
+
+
+@table.route("workgraph/history", "HistoryParams", "HistoryResult")
+async def history(call: Call, params: "HistoryParams") -> Wire:
+    """Events of whole revs after `after`, oldest first; `next` is the rev to ask after where there may be more."""
+    graph = await call.daemon.view(lambda state: find_graph(state, params.graph).id)
+    events = await call.daemon.history(graph, params.after, params.limit, params.kinds)
+
+    def read(state: State) -> Wire:
+        found = state.graphs.get(graph)
+        page: Wire = {"events": [project.event(found, event) for event in events]}
+        if events and found is not None and events[-1].rev < found.rev:
+            page["next"] = events[-1].rev
+        return page
+
+    return await call.daemon.view(read)
+
+
+@table.route("workgraph/why", "NodeRef", "Why", allowed=EVERYBODY)
+async def why(call: Call, params: "NodeRef") -> list[Wire]:
+    """Why a node is where it is, and what to type next."""
+
+    def read(state: State) -> list[Wire]:
+        graph, node = find_own(state, call.caller, params.graph, params.node)
+        phase, since = call.daemon.phases.get((graph.id, node.id), (None, None))
+        around = Surroundings(
+            running=state.running,
+            concurrency=call.daemon.settings.concurrency,
+            store_health=call.daemon.store_health,
+            phase=phase,
+            phase_since=since,
+        )
+        return reasons(graph, node, around)
+
+    return await call.daemon.view(read)
+
+
+def _attempt(graph: Graph, node: Node, number: int | None) -> Attempt | None:
+    """The worker attempt of this number, or the last one; None where there is none yet. Raises Refused."""
+    found = graph.attempts.get((node.id, "worker", node.last_number if number is None else number))
+    if found is None and number is not None:
+        hint = f"it had attempts 1 to {node.last_number}" if node.last_number else "it has not started yet"
+        raise Refused("notFound", f"{node.slug} has no attempt {number}", hint, graph=graph.id, node=node.slug)
+    return found
+
+
+def _folder(call: Call, attempt: Attempt) -> Path:
+    return call.daemon.folder / "attempts" / attempt.graph / attempt.folder
+
+
+@table.route("workgraph/output", "OutputParams", "OutputResult", allowed=EVERYBODY)
+async def output(call: Call, params: "OutputParams") -> Wire:
+    """A slice of a captured result, cut at character borders."""
+
+    def read(state: State) -> tuple[Output | None, Path | None, str]:
+        graph, node = find_own(state, call.caller, params.graph, params.node)
+        attempt = _attempt(graph, node, params.attempt)
+        is_current = params.attempt is None or params.attempt == node.last_number
+        kept = _folder(call, attempt) / "output" if attempt is not None else None
+        return node.output if is_current else None, kept, node.slug
+
+    inline, kept, slug = await call.daemon.view(read)
+    if inline is not None and not inline.is_cut:
+        raw = inline.text.encode()
+        return _slice(raw[params.offset : params.offset + params.limit + 4], params, len(raw), inline.media_type)
+    found = await asyncio.to_thread(_read_slice, kept, params.offset, params.limit + 4) if kept is not None else None
+    if found is not None:
+        media_type = inline.media_type if inline is not None else "text/plain"
+        return _slice(found[0], params, found[1], media_type)
+    if inline is None:
+        hint = f"graphd logs {slug} shows what it printed"
+        raise Refused("notFound", f"{slug} has no result", hint, node=slug)
+    raw = inline.text.encode()  # the file is gone: what the database kept of it
+    return _slice(raw[params.offset : params.offset + params.limit + 4], params, len(raw), inline.media_type)
+
+
+def _read_slice(path: Path, offset: int, size: int) -> tuple[bytes, int] | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        return os.pread(fd, size, offset), os.fstat(fd).st_size
+    finally:
+        os.close(fd)
+
+
+def _slice(raw: bytes, params: "OutputParams", total: int, media_type: str) -> Wire:
+    """At most `limit` bytes, fewer where a character would be cut, a whole one where even that is longer."""
+    end = min(params.limit, len(raw))
+    while 0 < end < len(raw) and raw[end] & 0xC0 == 0x80:
+        end -= 1
+    if end == 0 and raw:
+        end = 1
+        while end < len(raw) and raw[end] & 0xC0 == 0x80:
+            end += 1
+    text = raw[:end].decode(errors="replace")
+    return {"text": text, "offset": params.offset, "total": total, "mediaType": media_type}
+
+
+@table.route("workgraph/observe", "ObserveParams", "ObserveResult", allowed=EVERYBODY)
+async def observe(call: Call, params: "ObserveParams") -> Wire:
+    """What an attempt printed after a cursor; `live` says that more can come."""
+    from graphd.server.transcript import read_printed
+
+    def read(state: State) -> tuple[Path, int, int, bool]:
+        graph, node = find_own(state, call.caller, params.graph, params.node)
+        attempt = _attempt(graph, node, params.attempt)
+        if attempt is None:
+            hint = f"graphd why {node.slug} says what it waits for"
+            raise Refused("notFound", f"{node.slug} has not started yet", hint, graph=graph.id, node=node.slug)
+        return _folder(call, attempt), attempt.number, attempt.started_at, attempt.state != "settled"
+
+    folder, number, started_at, is_live = await call.daemon.view(read)
+    printed = await asyncio.to_thread(
+        read_printed, folder, params.cursor, limit=params.limit, started_at=started_at, is_live=is_live
+    )
+    return {"items": printed.items, "cursor": printed.cursor, "live": is_live, "attempt": number}
+
+
+@table.route("workgraph/processes", "Empty", "ProcessEntry")
+async def processes(call: Call, params: "Empty") -> list[Wire]:
+    """One row per process tree that we keep."""
+    from graphd.server.trees import usage_of
+
+    def read(state: State) -> list[tuple[str, Attempt]]:
+        return [
+            (graph.nodes[key[0]].slug, graph.attempts[key]) for graph in state.graphs.values() for key in graph.live
+        ]
+
+    rows = await call.daemon.view(read)
+    pids = [attempt.identity.pid for _, attempt in rows if attempt.identity is not None]
+    usage = await asyncio.to_thread(usage_of, pids) if pids else {}
+    found = []
+    for slug, attempt in rows:
+        identity = attempt.identity
+        cost = usage.get(identity.pid) if identity is not None else None
+        found.append(
+            {
+                "graph": attempt.graph,
+                "node": slug,
+                "attempt": attempt.number,
+                "role": attempt.role,
+                "pid": identity.pid if identity is not None else None,
+                "keeperPid": (identity.keeper_pid or None) if identity is not None else None,
+                "startedAt": attempt.started_at,
+                "rssBytes": cost.rss_bytes if cost is not None else 0,
+                "cpuS": round(cost.cpu_s, 3) if cost is not None else 0.0,
+                "state": attempt.state,
+            }
+        )
+    return found

@@ -1,0 +1,173 @@
+"""From the params of `set` to a plan: a workflow by name, file or text, or nodes given inline. Bytes are read once.
+
+Source: spec protocol.md (`set`, nodes); workflow.md; execution.md, Trust 1.
+"""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from graphd.core.events import Refused
+from graphd.core.model import Definition, Limits, Retry, Source
+from graphd.core.plan import check_plan, collapse
+from graphd.server.project import Wire
+from graphd.server.routes import Call
+
+if TYPE_CHECKING:
+    from graphd.workflows import Diagnostic, Located
+    from graphd_protocol.model import NodeParams, SetParams
+
+PromptReader = Callable[[str], bytes | None]
+TITLE_LIMIT: Final = 200
+
+
+@dataclass(slots=True, frozen=True)
+class Plan:
+    """What `set` freezes."""
+
+    title: str
+    objective: str
+    source: Source
+    definitions: tuple[Definition, ...]
+    limits: Limits
+    delivery_node: str | None = None
+    variables: tuple[tuple[str, str], ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
+
+
+async def plan_of(call: Call, params: "SetParams") -> Plan:
+    """The plan that the params name, checked as far as it can be without the graph's state. Raises Refused."""
+    if params.nodes is not None:
+        plan = _inline(params, params.nodes)
+    else:
+        plan = await asyncio.to_thread(_from_workflow, call, params)
+    from graphd.children.profiles import missing
+
+    workers = {definition.worker for definition in plan.definitions}
+    environment = call.caller.env or dict(os.environ)
+    unserved = {worker: missing(worker, environment) for worker in sorted(workers)}
+    return replace(plan, missing=tuple((worker, why) for worker, why in unserved.items() if why is not None))
+
+
+def _inline(params: "SetParams", nodes: "list[NodeParams]") -> Plan:
+    from graphd.workflows import BUILT_IN_WORKERS
+
+    definitions = collapse([_definition(node) for node in nodes])
+    limits = _limits(params, Limits())
+    troubles = check_plan(definitions, limits=limits, workers=BUILT_IN_WORKERS)
+    if troubles:
+        rows = [{"code": t.code, "slug": t.slug, "message": t.message, "hint": t.hint} for t in troubles]
+        raise Refused("invalidPlan", troubles[0].message, troubles[0].hint, diagnostics=rows)
+    title = params.title or params.objective or ""
+    digest = hashlib.sha256(orjson.dumps([node.model_dump(by_alias=True) for node in nodes])).hexdigest()
+    return Plan(
+        title=title.strip()[:TITLE_LIMIT],
+        objective=params.objective or params.title or "",
+        source=Source("nodes", sha256=digest),
+        definitions=tuple(definitions),
+        limits=limits,
+    )
+
+
+def _definition(node: "NodeParams") -> Definition:
+    return Definition(
+        slug=node.slug,
+        spec=node.spec,
+        worker=node.worker,
+        title=node.title,
+        needs=tuple(node.needs),
+        condition=node.condition,
+        required=node.required,
+        timeout_ms=node.timeout_ms,
+        hard_timeout_ms=node.hard_timeout_ms,
+        retry=Retry(node.retry.max, node.retry.backoff_s, tuple(node.retry.on)),
+        on_lost=node.on_lost,
+        priority=node.priority,
+        input_mapping=tuple(node.input_mapping.items()),
+        report_to_parent=node.report_to_parent,
+    )
+
+
+def _limits(params: "SetParams", usual: Limits) -> Limits:
+    if params.limits is None:
+        return usual
+    return replace(usual, **params.limits.model_dump(exclude_unset=True))
+
+
+def _from_workflow(call: Call, params: "SetParams") -> Plan:
+    """In a thread: it reads files and parses YAML."""
+    from graphd.workflows import WorkflowRefused, load, prompt_reader
+
+    located = located_workflow(call, params.workflow, params.file)
+    content: bytes | str = params.text or ""
+    if located is not None and params.text is None:
+        content = located.content
+    name = located.name if located is not None else None
+    try:
+        reader = prompt_reader(call.daemon.workspace)
+        compiled = load(content, name=name, inputs=params.inputs, read_prompt=reader)
+    except WorkflowRefused as refusal:
+        raise refused(refusal.code, str(refusal), refusal.diagnostics) from None
+    kind = "text" if located is None else "workflow" if params.workflow is not None else "file"
+    title = params.title or compiled.title or compiled.name
+    return Plan(
+        title=title[:TITLE_LIMIT],
+        objective=params.objective or compiled.objective or title,
+        source=Source(
+            kind,
+            name=compiled.name or None,
+            path=str(located.path) if located is not None else None,
+            sha256=compiled.sha256,
+        ),
+        definitions=compiled.definitions,
+        limits=_limits(params, compiled.limits),
+        delivery_node=compiled.delivery_node,
+        variables=tuple(sorted(compiled.variables.items())),
+    )
+
+
+def located_workflow(call: Call, name: str | None, file: str | None) -> "Located | None":
+    """The workflow of this name or in this file, read once; None where neither is given. Raises Refused."""
+    from graphd.workflows import WorkflowNotFound, find, locate_file
+
+    try:
+        if name is not None:
+            return find(name, call.daemon.workspace)
+        if file is not None:
+            return locate_file(Path(call.caller.cwd or call.daemon.workspace) / file)
+    except WorkflowNotFound as trouble:
+        raise Refused("notFound", str(trouble), trouble.hint) from None
+    except OSError as trouble:
+        raise Refused("notFound", str(trouble), "make it a readable file") from None
+    return None
+
+
+def refused(code: str, message: str, diagnostics: "list[Diagnostic]") -> Refused:
+    """The refusal of a workflow file, with every finding; `inputs` names what was not given."""
+    facts: dict[str, Any] = {"diagnostics": [diagnostic(item) for item in diagnostics]}
+    if code == "inputMissing":
+        facts["inputs"] = [item.path.rpartition(".")[2] for item in diagnostics if item.code == "inputMissing"]
+    hint = next((item.hint for item in diagnostics if item.severity == "error"), "")
+    return Refused(code, message, hint, **facts)
+
+
+def diagnostic(item: "Diagnostic") -> Wire:
+    """One finding as the wire shows it."""
+    start, end = item.range.start, item.range.end
+    return {
+        "severity": item.severity,
+        "code": item.code,
+        "path": item.path,
+        "range": {
+            "start": {"line": start.line, "character": start.character},
+            "end": {"line": end.line, "character": end.character},
+        },
+        "message": item.message,
+        "hint": item.hint,
+    }

@@ -1,0 +1,137 @@
+"""Core values as table rows and back. Rows are made on the loop's thread: no other thread may read core state."""
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import orjson
+
+from graphd.core.codec import (
+    dump_actor,
+    dump_ask,
+    dump_attempt,
+    dump_delivery,
+    dump_header,
+    dump_node,
+    load_actor,
+)
+from graphd.core.events import Actor, AttemptKey, Event
+from graphd.core.model import Ask, Attempt, Delivery, Graph, Node
+
+SqlRow: TypeAlias = tuple[Any, ...]
+
+INSERT_EVENT = "INSERT INTO events (graph, rev, idx, at, kind, node, payload, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+UPSERT_GRAPH = """INSERT INTO graphs (id, status, rev, owner, title, created_at, updated_at, header)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET status = excluded.status, rev = excluded.rev,
+    owner = excluded.owner, title = excluded.title, updated_at = excluded.updated_at, header = excluded.header"""
+UPSERT_NODE = """INSERT INTO nodes (graph, id, slug, state, changed_at, doc) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (graph, id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at,
+    doc = excluded.doc"""
+UPSERT_ATTEMPT = """INSERT INTO attempts (graph, node, role, number, state, doc) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (graph, node, role, number) DO UPDATE SET state = excluded.state, doc = excluded.doc"""
+UPSERT_ASK = """INSERT INTO asks (graph, id, state, doc) VALUES (?, ?, ?, ?)
+    ON CONFLICT (graph, id) DO UPDATE SET state = excluded.state, doc = excluded.doc"""
+UPSERT_DELIVERY = """INSERT INTO deliveries (graph, id, owner, is_acknowledged, doc) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (graph, id) DO UPDATE SET is_acknowledged = excluded.is_acknowledged, doc = excluded.doc"""
+EVENT_COLUMNS = "events.graph, events.rev, idx, at, kind, node, payload, actor"
+
+
+def encoded(value: Any) -> str:
+    """JSON text. Integers beyond 64 bits and lone surrogates (a file name that is not UTF-8) take the slow way."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(value, separators=(",", ":"))
+
+
+def decoded(text: str) -> Any:
+    """The inverse of `encoded`. Raises ValueError."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return json.loads(text)
+
+
+@lru_cache(maxsize=256)
+def _actor_text(actor: Actor) -> str:
+    return encoded(dump_actor(actor))
+
+
+@lru_cache(maxsize=256)
+def _actor(text: str) -> Actor:
+    return load_actor(decoded(text))
+
+
+def event_row(event: Event) -> SqlRow:
+    """For `INSERT_EVENT`."""
+    payload = encoded(event.payload) if event.payload else "{}"
+    actor = _actor_text(event.actor)
+    return (event.graph, event.rev, event.index, event.at, event.kind, event.node, payload, actor)
+
+
+def event_of(row: SqlRow) -> Event:
+    """The event of a row of `EVENT_COLUMNS`. Raises ValueError, TypeError."""
+    graph, rev, index, at, kind, node, payload, actor = row
+    return Event(graph, rev, index, at, kind, node, decoded(payload), _actor(actor))
+
+
+def graph_row(graph: Graph) -> SqlRow:
+    """For `UPSERT_GRAPH`."""
+    return (
+        graph.id, graph.status, graph.rev, graph.owner, graph.title, graph.created_at, graph.updated_at,
+        encoded(dump_header(graph)),
+    )  # fmt: skip
+
+
+def node_row(graph: Graph, node: Node) -> SqlRow:
+    """For `UPSERT_NODE`."""
+    return (graph.id, node.id, node.slug, node.state, node.changed_at, encoded(dump_node(node)))
+
+
+def attempt_row(attempt: Attempt) -> SqlRow:
+    """For `UPSERT_ATTEMPT`."""
+    doc = encoded(dump_attempt(attempt))
+    return (attempt.graph, attempt.node, attempt.role, attempt.number, attempt.state, doc)
+
+
+def ask_row(graph: Graph, ask: Ask) -> SqlRow:
+    """For `UPSERT_ASK`."""
+    return (graph.id, ask.id, ask.state, encoded(dump_ask(ask)))
+
+
+def delivery_row(graph: Graph, delivery: Delivery) -> SqlRow:
+    """For `UPSERT_DELIVERY`."""
+    doc = encoded(dump_delivery(delivery))
+    return (graph.id, delivery.id, delivery.owner, int(delivery.is_acknowledged), doc)
+
+
+class Touched:
+    """What the events of one graph changed beside its header: nodes, attempts, asks and deliveries.
+
+    By the payloads that `evolve` reads: attempt events carry `role` and `number`, ask events `ask` (the opening one
+    `id`), delivery events `id` or `deliveries`.
+    """
+
+    __slots__ = ("asks", "attempts", "deliveries", "nodes")
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.nodes: dict[str, None] = {}
+        self.attempts: dict[AttemptKey, None] = {}
+        self.asks: dict[str, None] = {}
+        self.deliveries: dict[str, None] = {}
+        for event in events:
+            self._add(event)
+
+    def _add(self, event: Event) -> None:
+        payload = event.payload
+        if event.node is not None:
+            self.nodes[event.node] = None
+            if event.kind.startswith("attempt_"):
+                self.attempts[(event.node, payload["role"], payload["number"])] = None
+        if event.kind.startswith("ask_"):
+            self.asks[payload.get("ask") or payload["id"]] = None
+        elif event.kind == "delivery_created":
+            self.deliveries[payload["id"]] = None
+        elif event.kind == "delivery_acknowledged":
+            self.deliveries.update(dict.fromkeys(payload["deliveries"]))

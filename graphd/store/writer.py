@@ -1,0 +1,227 @@
+"""The one writer: decides all that waits, commits it as one transaction, then answers, notifies and hands on effects.
+
+Commands are decided one after the other, each on the state that the ones before it in the batch leave; the
+scheduler runs
+once at the end of the batch, its starts in the same transaction. The state is changed in place with old values
+kept, and
+put back if the commit fails, when every caller of the batch gets the error. No answer, refusals included,
+leaves before the
+commit it may rest on. A client's cancellation never reaches the writer (architecture.md; reliability.md §2.2).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from graphd.base.clock import Clock
+from graphd.base.failpoints import failpoint
+from graphd.core.commands import Capacity, Done, Request
+from graphd.core.decide import decide
+from graphd.core.events import Change, Effect, Refused
+from graphd.core.model import State
+from graphd.core.schedule import schedule
+from graphd.core.tape import Tape
+
+T = TypeVar("T")
+BATCH_LIMIT = 256
+
+
+@dataclass(slots=True)
+class RequestRow:
+    """A request id that was applied, with the hash of its params and its answer (protocol.md, Errors)."""
+
+    scope: str
+    request_id: str
+    fingerprint: str
+    done: Done
+
+
+@dataclass(slots=True)
+class Decided:
+    """What one batch decided, to be written in one transaction."""
+
+    changes: list[Change] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+    requests: list[RequestRow] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    request: Request
+    answer: asyncio.Future[Done]
+    result: Done | Refused | None = None
+
+
+class Writer:
+    """Owns the state, and the only way to change it. `run` is its task."""
+
+    def __init__(
+        self, state: State, *, commit: Callable[[Decided, State], Awaitable[None]], capacity: Callable[[], Capacity],
+        clock: Clock, requests: dict[tuple[str, str], RequestRow],
+    ) -> None:  # fmt: skip
+        self.state = state
+        self._commit = commit
+        self._capacity = capacity
+        self._clock = clock
+        self._requests = requests
+        self._waiting: list[_Waiting] = []
+        self._wake = asyncio.Event()
+        self._is_committing = False
+        self._views: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[list[Change]], None]] = []
+        self.on_effects: Callable[[list[Effect]], None] = lambda effects: None
+        self.on_trouble: Callable[[], object] = lambda: None
+        self.commits = 0
+
+    async def submit(self, request: Request) -> Done:
+        """Have `request` decided and committed. Raises Refused. Cancelling the caller does not take it back."""
+        answer: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(request, answer))
+        self._wake.set()
+        return await asyncio.shield(answer)
+
+    async def view(self, read: Callable[[State], T]) -> T:
+        """Run `read` on committed state: at once, or right after the commit that is under way."""
+        if not self._is_committing:
+            return read(self.state)
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        def look() -> None:
+            if answer.done():
+                return
+            try:
+                answer.set_result(read(self.state))
+            except Exception as trouble:  # noqa: BLE001 -- it belongs to the caller, whatever it is
+                answer.set_exception(trouble)
+
+        self._views.append(look)
+        return await answer
+
+    def listen(self, listener: Callable[[list[Change]], None]) -> Callable[[], None]:
+        """Call `listener` synchronously after each commit, on committed state; returns the way to stop that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def run(self) -> None:
+        """Decide and commit batches until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._waiting:
+                batch, self._waiting = self._waiting[:BATCH_LIMIT], self._waiting[BATCH_LIMIT:]
+                await self._one_batch(batch)
+
+    async def drain(self) -> None:
+        """Wait until nothing is waiting or under way."""
+        while self._waiting or self._is_committing:
+            await self.view(lambda state: None)
+            await asyncio.sleep(0)  # let the writer's task take what waits
+
+    async def _one_batch(self, batch: list[_Waiting]) -> None:
+        tape = Tape()
+        decided = Decided()
+        now = self._clock.now_ms()
+        self._is_committing = True
+        try:
+            for waiting in batch:
+                waiting.result = self._decide(tape, waiting.request, decided, now)
+            changes, effects = schedule(self.state, tape, self._capacity(), now)
+            decided.changes += changes
+            decided.effects += effects
+            if decided.changes or decided.requests:
+                await self._commit(decided, self.state)
+                self.commits += 1
+        except Exception as trouble:
+            tape.rollback()
+            self.state.are_queues_stale = True
+            self._is_committing = False
+            self._fail(batch, trouble)
+            if not isinstance(trouble, Refused):
+                raise
+            self.on_trouble()
+            return
+        self._is_committing = False
+        for row in decided.requests:
+            self._requests[(row.scope, row.request_id)] = row
+        self._answer(batch, decided)
+
+    def _decide(self, tape: Tape, request: Request, decided: Decided, now: int) -> Done | Refused:
+        try:
+            known = self._known(request, decided)
+            if known is not None:
+                return known
+            mark = tape.mark()
+            decision = decide(self.state, tape, request, now)
+        except Refused as refusal:
+            return refusal
+        if request.preview is not None:
+            preview = request.preview(self.state)
+            tape.rollback(mark)
+            self.state.are_queues_stale = True
+            return replace(decision.done, preview=preview)
+        decided.changes += decision.changes
+        decided.effects += decision.effects
+        if request.request_id is not None:
+            row = RequestRow(_scope(request), request.request_id, request.fingerprint or "", decision.done)
+            decided.requests.append(row)
+        return decision.done
+
+    def _known(self, request: Request, decided: Decided) -> Done | None:
+        """The answer that this request id already got; refused when it came with other params."""
+        if request.request_id is None:
+            return None
+        key = (_scope(request), request.request_id)
+        rows = [self._requests[key]] if key in self._requests else []
+        rows += [row for row in decided.requests if (row.scope, row.request_id) == key]
+        if not rows:
+            return None
+        if rows[0].fingerprint != (request.fingerprint or ""):
+            raise Refused(
+                "requestIdReused",
+                f"request id {request.request_id} came with other params before",
+                "use a fresh request id",
+            )
+        return rows[0].done
+
+    def _fail(self, batch: list[_Waiting], trouble: Exception) -> None:
+        refusal = (
+            trouble
+            if isinstance(trouble, Refused)
+            else Refused("storeUnavailable", "the change was not written", "graphd doctor looks at the store")
+        )
+        for waiting in batch:
+            if not waiting.answer.done():
+                waiting.answer.set_exception(refusal)
+                waiting.answer.exception()  # the caller may be gone
+        self._serve_views()
+
+    def _answer(self, batch: list[_Waiting], decided: Decided) -> None:
+        failpoint("writer.reply.before")
+        for waiting in batch:
+            if waiting.answer.done():
+                continue
+            if isinstance(waiting.result, Refused):
+                waiting.answer.set_exception(waiting.result)
+                waiting.answer.exception()
+            elif waiting.result is not None:
+                waiting.answer.set_result(waiting.result)
+        failpoint("writer.reply.after")
+        failpoint("writer.notify.before")
+        if decided.changes:
+            for listener in list(self._listeners):
+                listener(decided.changes)
+        failpoint("writer.notify.after")
+        self._serve_views()
+        self.on_effects(decided.effects)
+
+    def _serve_views(self) -> None:
+        views, self._views = self._views, []
+        for look in views:
+            look()
+
+
+def _scope(request: Request) -> str:
+    """Request ids live as long as their graph; those of `set`, which makes one, belong to the workspace."""
+    graph: Any = getattr(request.command, "graph", "")
+    return "" if type(request.command).__name__ == "Set" else str(graph)

@@ -1,0 +1,215 @@
+"""A YAML tree read by the schema: typed fields with their places, and a finding for all that does not fit."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from graphd.core.plan import suggestion
+from graphd.workflows import schema
+from graphd.workflows.diagnostics import Findings, Span
+from graphd.workflows.scalars import ScalarMisread, read_scalar
+from graphd.workflows.source import YamlList, YamlMap, YamlNode, YamlScalar
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
+@dataclass(slots=True)
+class Field:
+    """One value of the file. A table's value is `Fields`, a list's `list[Field]`, a map's `dict[str, Field]`."""
+
+    value: Any
+    node: YamlNode
+    path: str
+    name: Span
+    """Where its key stands, or the value itself in a list."""
+    written: str = ""
+
+    @property
+    def span(self) -> Span:
+        """Where to point: a scalar itself, a list or map at its key."""
+        return self.node if isinstance(self.node, YamlScalar) else self.name
+
+
+Fields: TypeAlias = dict[str, Field]
+"""By the long name of each key, whatever its spelling."""
+
+BROKEN: Final = object()
+"""What a value is read as that did not fit; it was told already and is left out."""
+
+
+class Reader:
+    """Walks a tree by the schema. Depth is bounded by `source.MAX_DEPTH`."""
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+        self._readers: dict[type, Callable[[Any, YamlNode, str], Any]] = {
+            schema.Table: self._table,
+            schema.ListOf: self._list,
+            schema.MapOf: self._map,
+            schema.Either: self._either,
+            schema.Schema: self._schema,
+        }
+
+    def read(self, kind: schema.Kind, node: YamlNode, path: str) -> Any:
+        """The value of a node, or `BROKEN` where it is none of this kind (and a finding says why)."""
+        if isinstance(node, YamlScalar):
+            if node.is_broken:
+                return BROKEN
+            if not isinstance(kind, schema.Either):
+                return self._scalar(kind, node, path)
+        reader = self._readers.get(type(kind))
+        if reader is None:
+            hint = "write it on one line, without [ and -" if isinstance(node, YamlList) else "write one value here"
+            return self._misfit(kind, node, path, hint)
+        return reader(kind, node, path)
+
+    def _misfit(self, kind: schema.Kind, node: YamlNode, path: str, hint: str) -> object:
+        found = {YamlScalar: "a single value", YamlList: "a list", YamlMap: "a map"}[type(node)]
+        self.findings.error("type", node, path, f"{_last(path)} is {found}, not {kind.meaning}", hint)
+        return BROKEN
+
+    def _scalar(self, kind: schema.Kind, node: YamlScalar, path: str) -> Any:
+        if isinstance(kind, schema.ListOf):
+            hint = f"write [{node.text}]" if node.text and node.text.isprintable() else "write [] or a list"
+            return self._misfit(kind, node, path, hint)
+        if isinstance(kind, schema.Table | schema.MapOf | schema.Schema):
+            return self._misfit(kind, node, path, "write key: value lines below it, or {key: value}")
+        try:
+            return read_scalar(kind, node.text, node.is_plain)
+        except ScalarMisread as trouble:
+            self.findings.error(trouble.code, node, path, f"{_last(path)}: {trouble.message}", trouble.hint)
+            return BROKEN
+
+    def _either(self, kind: schema.Either, node: YamlNode, path: str) -> Any:
+        wants_map = isinstance(node, YamlMap)
+        for inner in kind.kinds:
+            if isinstance(inner, schema.Table) == wants_map and not isinstance(node, YamlList):
+                return self.read(inner, node, path)
+        return self._misfit(kind, node, path, f"write {kind.meaning}")
+
+    def _list(self, kind: schema.ListOf, node: YamlNode, path: str) -> Any:
+        if not isinstance(node, YamlList):
+            return self._misfit(kind, node, path, "start each entry with '- '")
+        fields = []
+        for index, item in enumerate(node.items):
+            where = f"{path}[{index}]"
+            value = self.read(kind.item, item, where)
+            if value is not BROKEN:
+                fields.append(Field(value, item, where, item))
+        return fields
+
+    def _map(self, kind: schema.MapOf, node: YamlNode, path: str) -> Any:
+        if not isinstance(node, YamlMap):
+            return self._misfit(kind, node, path, "write name: value lines")
+        fields: Fields = {}
+        for written, (key, item) in node.entries.items():
+            where = f"{path}.{_shown(written)}"
+            if not re.fullmatch(kind.pattern, written):
+                message = f"{_shown(written)} can't be a name here"
+                self.findings.error("key.name", key, where, message, "a letter first, then letters, digits and _")
+                continue
+            value = self.read(kind.value, item, where)
+            if value is not BROKEN:
+                fields[written] = Field(value, item, where, key, written)
+        return fields
+
+    def _schema(self, kind: schema.Schema, node: YamlNode, path: str) -> Any:
+        if not isinstance(node, YamlMap):
+            return self._misfit(kind, node, path, "start with type: object")
+        value = plain(node)
+        from jsonschema import Draft202012Validator, SchemaError  # slow to import, and few files have a schema
+
+        try:
+            Draft202012Validator.check_schema(value)
+        except SchemaError as trouble:
+            message = f"no JSON Schema: {trouble.message[:200]}"
+            self.findings.error("schema.malformed", node, path, message, "see JSON Schema 2020-12")
+            return BROKEN
+        return value
+
+    def _table(self, table: schema.Table, node: YamlNode, path: str) -> Any:
+        if not isinstance(node, YamlMap):
+            return self._misfit(table, node, path, "write key: value, not a list")
+        fields: Fields = {}
+        told: set[str] = set()
+        for written, (name, item) in node.entries.items():
+            where = f"{path}.{written}" if path else written
+            key = table.key(written)
+            if key is None:
+                self._unknown(table, name, f"{path}.{_shown(written)}".lstrip("."))
+                continue
+            if key.name in told:
+                message = f"{written} is another spelling of a key that is already here"
+                self.findings.error("key.twice", name, where, message, f"keep one: {_spellings(key)}")
+                continue
+            told.add(key.name)
+            value = self.read(key.kind, item, where)
+            if value is not BROKEN:
+                fields[key.name] = Field(value, item, where, name, written)
+                self._later(key, fields[key.name])
+        self._missing(table, told, node, path)
+        return fields
+
+    def _later(self, key: schema.Key, field: Field) -> None:
+        if key.later and field.value not in key.harmless:
+            message = f"{field.written} is valid, but this version does not carry it out"
+            self.findings.error("notSupported", field.name, field.path, message, f"remove it: {key.later}")
+
+    def _unknown(self, table: schema.Table, name: YamlScalar, path: str) -> None:
+        snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name.text).lower().replace("-", "_")
+        homes = [home for home in schema.home_of(name.text) if home != table.name]
+        if table.key(snake):
+            hint: str | None = f"did you mean {snake}?"
+        elif homes:
+            hint = f"{name.text} belongs into {' or '.join(homes)}"
+        else:
+            hint = suggestion(snake[:80], list(table.spellings))
+        known = f"known here: {', '.join(k.name for k in table.keys)}"
+        message = f"{_shown(name.text)} is no key of {table.name}"
+        self.findings.error("key.unknown", name, path, message, f"{hint} ({known})" if hint else known)
+
+    def _missing(self, table: schema.Table, told: set[str], node: YamlMap, path: str) -> None:
+        where = path or "the file"
+        for key in table.keys:
+            if key.is_required and key.name not in told:
+                message = f"{where} has no {key.name}"
+                self.findings.error("key.missing", node, path, message, f"add {key.name}: {key.kind.meaning}")
+        for group in table.exactly_one:
+            present = [name for name in group if name in told]
+            if len(present) == 1:
+                continue
+            wanted = " or ".join(group)
+            verb = "has both" if present else "has no"
+            hint = "keep one of them" if present else f"add {group[0]}"
+            at = node.entries[present[1]][0] if present and present[1] in node.entries else node
+            code = "key.twice" if present else "key.missing"
+            self.findings.error(code, at, path, f"{where} {verb} {wanted}", hint)
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2] or "the file"
+
+
+def _shown(written: str) -> str:
+    return written if _BARE.match(written) else repr(written[:40])
+
+
+def _spellings(key: schema.Key) -> str:
+    return " or ".join((key.name, *key.short))
+
+
+def plain(node: YamlNode) -> Any:
+    """The node as JSON values, by YAML 1.2's core schema; for what is JSON anyway (an output schema)."""
+    if isinstance(node, YamlMap):
+        return {name: plain(item) for name, (_, item) in node.entries.items()}
+    if isinstance(node, YamlList):
+        return [plain(item) for item in node.items]
+    if not node.is_plain:
+        return node.text
+    if node.text in ("", "~", "null"):
+        return None
+    try:
+        return read_scalar(schema.Scalar(), node.text, is_plain=True)
+    except ScalarMisread:
+        return node.text

@@ -1,0 +1,143 @@
+"""What others ask of a workflow file: validate it, explain it, or load it for a start."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphd.core.model import Definition
+from graphd.core.plan import effective_required, waves
+from graphd.workflows.compile import Compiled, compile_source
+from graphd.workflows.diagnostics import Diagnostic
+from graphd.workflows.schema import BUILT_IN_WORKERS
+from graphd.workflows.templates import PromptReader
+
+
+class WorkflowRefused(Exception):
+    """The file can't run. `diagnostics` has every finding, warnings too; at least one is an error."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+        self.first = next(d for d in diagnostics if d.severity == "error")
+        others = sum(d.severity == "error" for d in diagnostics) - 1
+        more = f" (and {others} more)" if others else ""
+        line = self.first.range.start.line + 1
+        super().__init__(f"line {line}: {self.first.message}{more}")
+
+    @property
+    def code(self) -> str:
+        """The wire code: `inputMissing` or `notSupported` where nothing else is wrong, else `invalidPlan`."""
+        codes = {d.code for d in self.diagnostics if d.severity == "error"}
+        return codes.pop() if codes in ({"inputMissing"}, {"notSupported"}) else "invalidPlan"
+
+
+@dataclass(slots=True, frozen=True)
+class Explained:
+    """The compiled plan for readers: nodes with the long keys of workflow.md, layers by longest path."""
+
+    title: str
+    objective: str
+    nodes: list[dict[str, Any]]
+    waves: list[list[str]]
+    warnings: list[Diagnostic]
+
+
+@dataclass(slots=True, frozen=True)
+class Summary:
+    """A workflow in a list: `inputs` as the file declares them, by name."""
+
+    title: str
+    inputs: dict[str, dict[str, Any]]
+    is_valid: bool
+
+
+def validate(
+    source: bytes | str,
+    *,
+    name: str | None = None,
+    read_prompt: PromptReader | None = None,
+    workers: Collection[str] = BUILT_IN_WORKERS,
+) -> list[Diagnostic]:
+    """Every finding, in the order of the text; inputs need no values. Executes nothing.
+
+    Without `read_prompt` prompt files are not looked at. `name` is the file's stem, None for text without a file.
+    """
+    return compile_source(source, name=name, inputs=None, read_prompt=read_prompt, workers=workers).diagnostics
+
+
+def load(
+    source: bytes | str,
+    *,
+    name: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    read_prompt: PromptReader | None = None,
+    workers: Collection[str] = BUILT_IN_WORKERS,
+) -> Compiled:
+    """The plan to set, with inputs bound and prompts filled in; `WorkflowRefused` with all findings else."""
+    reader = read_prompt if read_prompt is not None else _no_prompts
+    result = compile_source(source, name=name, inputs=inputs or {}, read_prompt=reader, workers=workers)
+    if result.compiled is None:
+        raise WorkflowRefused(result.diagnostics)
+    return result.compiled
+
+
+def explain(
+    source: bytes | str,
+    *,
+    name: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    read_prompt: PromptReader | None = None,
+    workers: Collection[str] = BUILT_IN_WORKERS,
+) -> Explained:
+    """What the file means, prompts filled in where inputs are given. `WorkflowRefused` where it means nothing."""
+    result = compile_source(source, name=name, inputs=inputs, read_prompt=read_prompt, workers=workers)
+    plan = result.compiled
+    if plan is None:
+        raise WorkflowRefused(result.diagnostics)
+    required = effective_required(plan.definitions, plan.delivery_node)
+    nodes = [long_form(definition, is_required=definition.slug in required) for definition in plan.definitions]
+    return Explained(plan.title, plan.objective, nodes, waves(plan.definitions), list(plan.warnings))
+
+
+def summarise(source: bytes | str, *, name: str | None = None, workers: Collection[str] = BUILT_IN_WORKERS) -> Summary:
+    """What a list of workflows shows of a file, valid or not. Prompt files are not looked at."""
+    result = compile_source(source, name=name, inputs=None, read_prompt=None, workers=workers)
+    inputs = {
+        d.name: {
+            "type": d.type,
+            **({"description": d.description} if d.description else {}),
+            **({"default": d.default} if d.default is not None else {}),
+            **({"enum": list(d.choices)} if d.choices else {}),
+        }
+        for d in result.declared
+    }
+    return Summary(result.title or name or "", inputs, result.compiled is not None)
+
+
+def long_form(definition: Definition, *, is_required: bool) -> dict[str, Any]:
+    """One node in the long spelling; what is at its default is left out, `required` apart."""
+    retry = definition.retry
+    optional: dict[str, tuple[Any, Any]] = {
+        "condition": (definition.condition, None),
+        "input_mapping": (dict(definition.input_mapping), {}),
+        "on_lost": (definition.on_lost, "resume"),
+        "priority": (definition.priority, 0),
+        "report_to_parent": (definition.report_to_parent, False),
+    }
+    config: dict[str, Any] = {"timeout_ms": definition.timeout_ms}
+    if definition.hard_timeout_ms is not None:
+        config["hard_timeout_ms"] = definition.hard_timeout_ms
+    return {
+        "id": definition.slug,
+        "name": definition.title or definition.slug,
+        "worker_type": definition.worker,
+        "depends_on": list(definition.needs),
+        "required": is_required,
+        "prompt_template": {"inline": definition.spec},
+        "worker_config": config,
+        "retry": {"max": retry.max, "backoff_s": retry.backoff_s, "on": list(retry.on)},
+        **{key: value for key, (value, usual) in optional.items() if value != usual},
+    }
+
+
+def _no_prompts(prompt: str) -> bytes | None:
+    return None

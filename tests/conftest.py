@@ -1,0 +1,16 @@
+"""Fixtures for all tests."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kit.workspaces import Workspace
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace of its own; whatever still lives in it afterwards is killed."""
+    made = Workspace(tmp_path)
+    yield made
+    made.end()

@@ -1,0 +1,1 @@
+"""What tests are made of: workspaces, fake runs, children as programs, the wire."""

@@ -1,0 +1,230 @@
+"""Drive the core as the store's writer does: decide, schedule, commit; and check what must hold after every commit."""
+
+import copy
+from dataclasses import asdict
+from typing import Any
+
+from graphd.core.codec import dump_graph
+from graphd.core.commands import AttemptEnded, AttemptIdentified, AttemptStuck, Capacity, Command, Done, Request, Set
+from graphd.core.decide import decide
+from graphd.core.events import DAEMON, Actor, AttemptKey, Change, Effect, Event, Refused
+from graphd.core.evolve import evolve
+from graphd.core.model import Attempt, Definition, Graph, Identity, Limits, Node, Output, Source, Spent, State
+from graphd.core.restore import restore
+from graphd.core.schedule import schedule
+from graphd.core.tape import Tape
+from graphd_protocol.ids import node_id
+
+ME = Actor("person", client="me")
+
+# model.md, Node: every move that one change may make. `restart` and gates (not in this issue) give the moves of
+# achieved, ready and running nodes back to waiting.
+MOVES = {
+    "waiting": {"ready", "skipped", "blocked", "failed", "cancelled"},
+    "ready": {"running", "failed", "skipped", "cancelled", "waiting"},
+    "running": {"achieved", "failed", "ready", "waiting", "cancelled"},
+    "achieved": {"waiting"},
+    "failed": {"waiting"},
+    "blocked": {"waiting", "cancelled", "skipped"},
+    "skipped": {"waiting"},
+    "cancelled": {"waiting"},
+}
+# model.md, Attempt: what each state leaves to.
+ATTEMPT_MOVES = {
+    "starting": {"live", "stopping", "settled", "stuck"},
+    "live": {"stopping", "settled", "stuck"},
+    "stopping": {"settled", "stuck"},
+    "stuck": {"settled"},
+    "settled": set(),
+}
+
+
+def picture(state: State) -> dict[str, Any]:
+    """All of a state that counts: everything but the heaps, which are rebuilt when stale."""
+    derived = {
+        graph.id: [
+            graph.counts, list(graph.live), sorted(graph.ready),
+            {n.id: (sorted(n.dependants), n.unsettled, n.rank) for n in graph.nodes.values()},
+        ]
+        for graph in state.graphs.values()
+    }  # fmt: skip
+    return {
+        "graphs": {graph.id: dump_graph(graph) for graph in state.graphs.values()},
+        "derived": derived,
+        "tombstones": dict(state.tombstones),
+        "running": state.running,
+        "profiles": {name: count for name, count in state.running_by_profile.items() if count},
+        "with_ready": sorted(state.with_ready),
+    }
+
+
+class Drive:
+    """A workspace without store and processes. `check` looks at every invariant after every commit."""
+
+    def __init__(self, *, concurrency: int = 8, check: bool = True, **capacity: Any) -> None:
+        self.state = State()
+        self.replica = State()
+        self.tape = Tape()
+        self.now = 1000
+        self.capacity = Capacity(concurrency=concurrency, **capacity)
+        self.log: list[Event] = []
+        self.effects: list[Effect] = []
+        self.changes: list[Change] = []
+        self.is_checked = check
+        self.moves: set[tuple[str, str]] = set()
+
+    def run(self, command: Command, actor: Actor = DAEMON, **condition: Any) -> Done:
+        """One command as a batch of its own. Raises Refused."""
+        before = repr(picture(self.state)) if self.is_checked else ""
+        request = Request(command, actor, **condition)
+        try:
+            decision = decide(self.state, self.tape, request, self.now)
+        except Refused:
+            if self.is_checked:
+                assert repr(picture(self.state)) == before, "a refused command leaves no trace"
+            self.commit([], [])
+            raise
+        self.commit(decision.changes, decision.effects)
+        return decision.done
+
+    def commit(self, changes: list[Change], effects: list[Effect]) -> None:
+        """Schedule at the end of the batch, then commit."""
+        more, starts = schedule(self.state, self.tape, self.capacity, self.now)
+        self.tape.clear()
+        self.changes = [*changes, *more]
+        self.effects = [*effects, *starts]
+        for change in self.changes:
+            self.log += change.events
+        if self.is_checked:
+            self.check()
+
+    def tick(self, ms: int) -> None:
+        """Let time pass, and the timer go off."""
+        self.now += ms
+        self.commit([], [])
+
+    # ---- invariants -------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """All that holds between commits, whatever happened."""
+        self._replay()
+        assert picture(self.replica) == picture(self.state), "the log is the truth"
+        loaded = copy.deepcopy(self.state)
+        restore(loaded)
+        assert picture(loaded) == picture(self.state), "derived fields are what a load recomputes"
+        assert self.state.running <= self.capacity.concurrency
+        for graph in self.state.graphs.values():
+            self._check_graph(graph)
+
+    def _replay(self) -> None:
+        revs: dict[str, int] = {}
+        for change in self.changes:
+            known = self.replica.graphs.get(change.graph)
+            assert change.events, "no rev without an event"
+            assert change.rev == revs.get(change.graph, known.rev if known else 0) + 1
+            revs[change.graph] = change.rev
+            assert [(e.graph, e.rev, e.index) for e in change.events] == [
+                (change.graph, change.rev, index) for index in range(len(change.events))
+            ]
+            for event in change.events:
+                self._apply(copy.deepcopy(event))
+
+    def _apply(self, event: Event) -> None:
+        """Apply an event to the replica, each move of a node or an attempt held to the tables above."""
+        graph = self.replica.graphs.get(event.graph)
+        nodes = {n.id: n.state for n in graph.nodes.values()} if graph else {}
+        attempts = {key: a.state for key, a in graph.attempts.items()} if graph else {}
+        evolve(self.replica, Tape(), event)
+        graph = self.replica.graphs.get(event.graph)
+        if graph is None:
+            return
+        for node in graph.nodes.values():
+            was = nodes.get(node.id, node.state)
+            assert was == node.state or node.state in MOVES[was], (event.kind, node.slug, was, node.state)
+            self.moves |= {(was, node.state)} if was != node.state else set()
+        for key, attempt in graph.attempts.items():
+            old = attempts.get(key, attempt.state)
+            assert old == attempt.state or attempt.state in ATTEMPT_MOVES[old], (event.kind, key, old, attempt.state)
+
+    def _check_graph(self, graph: Graph) -> None:
+        live = [a for a in graph.attempts.values() if a.state != "settled"]
+        running = [n.id for n in graph.nodes.values() if n.state == "running"]
+        assert sorted(a.node for a in live) == sorted(running), "running is exactly: one unsettled attempt"
+        assert len(running) <= graph.limits.concurrency
+        assert (graph.pause_reason is not None) == (
+            graph.status in ("user_paused", "infra_paused", "blocked", "budget_limited")
+        )
+        assert (graph.outcome is not None) == (graph.status == "complete")
+        assert not (graph.is_ended and (live or graph.stopping))
+        assert len(graph.history) <= 64
+        for node in graph.nodes.values():
+            counted = [a for a in graph.attempts.values() if a.node == node.id and a.is_counted]
+            assert len(counted) == node.attempts <= graph.limits.attempts_per_node
+            assert [a.number for a in graph.attempts.values() if a.node == node.id] == list(
+                range(1, node.last_number + 1)
+            )
+        self._check_next_step(graph, live)
+
+    def _check_next_step(self, graph: Graph, live: list[Attempt]) -> None:
+        ready = [n for n in graph.nodes.values() if n.state == "ready"]
+        at_work = [a for a in live if a.state != "stuck"]
+        if graph.stopping is not None:
+            assert at_work or graph.status == "infra_paused", "a wish waits for a tree, or names the stuck one"
+            return
+        if graph.status != "active" or not self.capacity.can_admit:
+            return
+        may_start = ready and len(live) < graph.limits.concurrency
+        assert at_work or may_start, "an active graph has a next step"
+        is_waiting_for_slot = self.state.running >= self.capacity.concurrency
+        for node in ready if may_start and not is_waiting_for_slot else []:
+            is_held = graph.replaces in self.state.graphs or self._has_no_profile_slot(node)
+            assert is_held or (node.not_before or 0) > self.now, f"{node.slug} could start"
+            if node.not_before is not None and not is_held:
+                assert any(at == node.not_before for at, *_ in self.state.timers), "somebody wakes it"
+
+    def _has_no_profile_slot(self, node: Node) -> bool:
+        profile = dict(self.capacity.profiles).get(node.definition.worker)
+        caps = dict(self.capacity.per_profile)
+        return profile is None or profile in caps and self.state.running_by_profile.get(profile, 0) >= caps[profile]
+
+
+# ---- short names for commands -------------------------------------------------------------------------------------
+
+
+def define(slug: str, *needs: str, **more: Any) -> Definition:
+    """A node for the worker `shell`; required unless said otherwise."""
+    return Definition(slug, f"do {slug}", "shell", needs=needs, **({"required": True} | more))
+
+
+def plan(graph: str, *definitions: Definition, limits: Limits | None = None, **more: Any) -> Set:
+    """A `Set` of these nodes."""
+    fields: dict[str, Any] = {"title": graph, "objective": "o", "source": Source("nodes"), "workspace": "w"} | more
+    return Set(graph=graph, definitions=definitions, limits=limits or Limits(), **fields)
+
+
+def live_key(graph: Graph, slug: str) -> AttemptKey:
+    """The key of the node's unsettled attempt."""
+    return next(key for key in graph.live if key[0] == node_id(slug))
+
+
+def identified(graph: Graph, slug: str) -> AttemptIdentified:
+    return AttemptIdentified(graph.id, live_key(graph, slug), Identity("boot", "ns", 7, 8))
+
+
+def ended(graph: Graph, slug: str, outcome: Any = "achieved", text: str | None = None, **more: Any) -> AttemptEnded:
+    output = Output(text, len(text), "text/plain") if text is not None else None
+    spent = more.pop("spent", Spent(tokens=1, cost_usd=0.0, wall_ms=2))
+    return AttemptEnded(graph.id, live_key(graph, slug), outcome, output=output, spent=spent, **more)
+
+
+def stuck(graph: Graph, slug: str, *pids: int) -> AttemptStuck:
+    return AttemptStuck(graph.id, live_key(graph, slug), pids, "no proof")
+
+
+def states(graph: Graph) -> dict[str, str]:
+    return {node.slug: node.state for node in graph.nodes.values()}
+
+
+def effects_of(drive: Drive) -> list[tuple[Any, ...]]:
+    """The last commit's effects as plain tuples."""
+    return [(type(effect).__name__, *asdict(effect).values()) for effect in drive.effects]
