@@ -22,8 +22,10 @@ test: $(STAMP)  ## all tests but the slow ones
 test-all: $(STAMP)  ## the slow ones too
 	$(PYTEST) -n 2 --dist loadfile
 
-fast: $(STAMP)
-	$(PYTEST) -m "not slow" -q -n 2 --dist loadfile tests/unit tests/meta
+fast: $(STAMP)  # every branch of the core by the unit tests, then the house rules
+	$(BIN)/coverage run -m pytest -m "not slow" -q tests/unit
+	$(BIN)/coverage report
+	$(PYTEST) -m "not slow" -q tests/meta
 
 check: $(STAMP)  ## format, lint, types, import contracts, generated files, fast tests
 	$(BIN)/ruff format --check .
@@ -38,6 +40,7 @@ fix: $(STAMP)
 
 generate: $(STAMP)  ## write the generated pages again
 	$(BIN)/python -m tests.meta.failpoints > docs/failpoints.md
+	$(BIN)/python -m generator
 
 bench: $(STAMP)  ## measure, with ratios in one run
 	$(BIN)/python -m benchmarks

@@ -10,7 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from benchmarks import growth, idle, machine, recovery, speed, start, syncs
+from benchmarks import clients, growth, idle, machine, recovery, speed, start, syncs
+from benchmarks.processes import ContestantFailed
 from benchmarks.report import Row, table
 from benchmarks.rounds import Effort
 
@@ -25,12 +26,13 @@ MEASUREMENTS: dict[str, Callable[[Effort], list[Row]]] = {
     "p10": growth.growth,
     "p11": start.cold_start,
     "p12": idle.idle,
+    "clients": clients.clients,
     "recovery": recovery.recovery,
 }
 
 
 def main() -> int:
-    """Measure what is named, or all."""
+    """Measure what is named, or all. 1 where a contestant failed; falling short of a goal is no failure."""
     parser = argparse.ArgumentParser(prog="benchmarks")
     parser.add_argument("names", nargs="*", type=str.lower, metavar="NAME", help=", ".join(MEASUREMENTS))
     parser.add_argument("--rounds", type=int, help="default 5; 3 with --quick")
@@ -41,11 +43,16 @@ def main() -> int:
     if unknown:
         parser.error(f"no measurement {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}")
     effort = Effort(given.rounds or (3 if given.quick else 5), given.quick)
-    chosen = dict.fromkeys(MEASUREMENTS[name] for name in given.names or MEASUREMENTS)
+    chosen = {MEASUREMENTS[name]: name for name in reversed(given.names or list(MEASUREMENTS))}
     about, begun = machine.description(), time.monotonic()
-    rows = []
-    for measure in chosen:
-        rows += measure(effort)
+    rows, failed = [], 0
+    for measure, name in reversed(chosen.items()):
+        try:
+            rows += measure(effort)
+        except ContestantFailed as trouble:
+            failed += 1
+            sys.stderr.write(f"\n{name}: {trouble}\n")
+            rows.append(Row(name, "", [], why="not measured: a contestant failed, see above"))
     about["seconds"] = f"{time.monotonic() - begun:.0f}"
     about["load at the end"] = machine.description()["load"]
     about["rounds"] = str(effort.rounds)
@@ -54,7 +61,7 @@ def main() -> int:
     else:
         print(", ".join(f"{name} {value}" for name, value in about.items()))
         print(f"\n{table(rows)}")
-    return 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

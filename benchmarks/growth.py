@@ -39,8 +39,10 @@ def _exponent(
     row = Row(what, "", mine, other=f"{statistics.median(other):.3g}", goal=at_most(1.05, is_ratio=False))
     row.why = f"{unit} a node: {parts}"
     if name == "run_s":
-        row.why += f"; CPU {short(_each(ours[0], 'cpu_s'))} → {short(_each(ours[-1], 'cpu_s'))}, of it Python's cyclic"
-        row.why += f" collector {short(_each(ours[0], 'gc_s'))} → {short(_each(ours[-1], 'gc_s'))}"
+        cpu, collected = (
+            [short(_each(results, key)) for results in (ours[0], ours[-1])] for key in ("run_cpu_s", "gc_s")
+        )
+        row.why += f"; CPU {' → '.join(cpu)}, of it Python's cyclic collector {' → '.join(collected)}"
     row.facts = {"floorExponents": other, "perNode": parts}
     return row
 

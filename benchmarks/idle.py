@@ -8,7 +8,7 @@ from benchmarks.rounds import Effort, progress
 from benchmarks.start import Peer, RunningDaemon
 
 SUBSCRIBERS = 8
-SETTLING_S = 2.0
+SETTLING_S = 1.5
 
 
 def idle(effort: Effort) -> list[Row]:

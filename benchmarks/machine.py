@@ -88,8 +88,8 @@ def _cpu_name() -> str:
 
 def _filesystem() -> str:
     temporary = os.environ.get("TMPDIR", "/tmp")
-    found = subprocess.run(["stat", "-f", "-c", "%T", temporary], capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
+    found = subprocess.run(["df", "--output=fstype", temporary], capture_output=True, text=True, check=False)
+    return (found.stdout.split() or ["unknown"])[-1]
 
 
 def _version(tool: str) -> str:

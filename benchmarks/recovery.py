@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.processes import (
     ROOT,
+    ContestantFailed,
     Result,
     environment,
     fresh_folder,
@@ -56,7 +57,7 @@ class Killed:
         again = [node for node in after if node in self.started]
         missing = set(graph(self.workload, self.size)) - self.started - set(after)
         if missing:
-            raise SystemExit(f"{self.side} {self.workload} {self.size}: {len(missing)} nodes never ran")
+            raise ContestantFailed(f"{self.side} {self.workload} {self.size}: {len(missing)} nodes never ran")
         return {"first_ms": first_ms, "done_again": len(self.done.intersection(after)), "in_flight_again": len(again)}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.processes import ROOT, Result, environment, fresh_folder, module
+from benchmarks.processes import ROOT, ContestantFailed, Result, environment, fresh_folder, module
 from benchmarks.report import Row, at_most
 from benchmarks.rounds import Effort, interleave, progress
 from graphd.server.place import state_folder
@@ -95,7 +95,7 @@ class Peer:
             message = self._take()
             if message.get("id") == self._number:
                 if "error" in message:
-                    raise SystemExit(f"{method}: {message['error']}")
+                    raise ContestantFailed(f"{method}: {message['error']}")
                 return message["result"]
 
     def _take(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Peer:
     def _receive(self) -> None:
         chunk = self._socket.recv(65536)
         if not chunk:
-            raise SystemExit("the daemon closed the connection")
+            raise ContestantFailed("the daemon closed the connection")
         self._held += chunk
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ def _connected(path: Path, process: "subprocess.Popen[bytes]") -> socket.socket:
         except OSError:
             client.close()
             if process.poll() is not None or time.monotonic() > limit:
-                raise SystemExit(f"{process.args!r} does not listen on {path}") from None
+                raise ContestantFailed(f"{process.args!r} does not listen on {path}") from None
             time.sleep(0.0005)
         else:
             return client

@@ -27,7 +27,7 @@ def syncs(effort: Effort) -> list[Row]:
         rows.append(Row(what, "", [ours], other=f"{theirs:.3g}", goal=goal, why=why, facts={"floorSyncs": theirs}))
     if not effort.is_quick:
         kept = _slope("whole", "wide", SIZES["wide"], "--driver", "keepers", "--concurrency", 8)
-        why = "the keeper fsyncs its folder, journal, record and output, beside the daemon's commits"
+        why = "the attempt's files and their folder, by daemon and keeper, beside the daemon's commits"
         rows.append(Row("wide, real keepers, syncs a node (strace, keepers too)", "", [kept], why=why))
     return rows
 

@@ -13,7 +13,6 @@ import json
 import os
 import pickle
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +101,7 @@ def made(given: argparse.Namespace, workspace: Path, state: Path) -> Set:
     command = plan(
         given.workload, given.size, spec="exec /bin/true", workspace=str(workspace), concurrency=given.concurrency
     )
-    return replace(command, environment=kept)
+    return command._replace(environment=kept)
 
 
 async def main() -> None:
@@ -130,12 +129,12 @@ async def main() -> None:
         open_s = time.perf_counter() - opened
         base_mb = status_mb(os.getpid(), "VmRSS")
         watch = Watch(daemon)
-        begun = time.perf_counter()
+        collections, begun = Collections(), now()
         if given.resume and GRAPH_ID not in daemon.state.graphs:
             raise SystemExit("there is nothing to resume")
         if not given.resume:
             await daemon.execute(Request(made(given, workspace, state)))
-        start, set_commits, collections = now(), watch.commits, Collections()
+        start, set_commits = now(), watch.commits
         await watch.ended.wait()
         gc_s, held_mb = collections.spent_s, status_mb(os.getpid(), "VmRSS")
         await asyncio.sleep(0.05)  # what follows the last commit: the last run is collected
@@ -145,8 +144,8 @@ async def main() -> None:
     wall_s, used_s, loop_s = (end - at for end, at in zip(watch.end, start, strict=True))
     emit(
         wall_s=wall_s, cpu_s=used_s, loop_s=loop_s, gc_s=gc_s, nodes=len(graph(given.workload, given.size)),
-        commits=watch.commits - set_commits, events=watch.events, open_s=open_s, set_s=start[0] - begun,
-        run_s=watch.end[0] - begun,
+        commits=watch.commits - set_commits, events=watch.events, open_s=open_s, set_s=start[0] - begun[0],
+        run_s=watch.end[0] - begun[0], run_cpu_s=watch.end[1] - begun[1],
         base_mb=base_mb, held_mb=held_mb, peak_mb=peak_mb(), db_bytes=(state / "graph.db").stat().st_size,
     )  # fmt: skip
 

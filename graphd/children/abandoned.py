@@ -8,6 +8,7 @@ import contextlib
 from pathlib import Path
 from typing import Final
 
+from graphd.base.text import t
 from graphd.children.attempt import Kept, Nothing, Orphaned, look
 from graphd.children.identity import Dead, Proof, Unknown, end_survivors, is_locked, proof_of_death, read_identity
 from graphd.children.journal import Decoder
@@ -35,7 +36,8 @@ async def end_unknown(folder: Path, *, store: str, epoch: int, grace_s: float) -
     Its database may be another one (a state folder that was put back): then the keeper refuses us and it is Unknown.
     """
     found = await asyncio.to_thread(look, folder)
-    cookie = str((await asyncio.to_thread(read_identity, folder) or {}).get("cookie", ""))
+    named = f"{folder.parent.name}/{folder.name}/{store}"
+    cookie = str((await asyncio.to_thread(read_identity, folder) or {}).get("cookie") or named)
     if isinstance(found, Nothing):
         return Dead()
     if isinstance(found, Orphaned):
@@ -44,9 +46,9 @@ async def end_unknown(folder: Path, *, store: str, epoch: int, grace_s: float) -
         try:
             await _end_kept(folder, store=store, epoch=epoch, grace_s=grace_s)
         except AttachRefused as refusal:
-            return Unknown(f"its keeper refuses this daemon: {refusal.code}")
+            return Unknown(t("its keeper refuses this daemon: {code}", code=refusal.code))
         except KeeperSilent:
-            return Unknown("its keeper holds its lock and does not answer")
+            return Unknown(t("its keeper holds its lock and does not answer"))
     return await asyncio.to_thread(proof_of_death, folder, cookie)
 
 

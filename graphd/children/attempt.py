@@ -2,23 +2,40 @@
 
 The handshake: a keeper renames `intent` to `claimed`, a recovery that finds no keeper renames it to `void`. One of
 the two renames succeeds, whatever the timing. Source: execution.md, One attempt 2 and 3, Recovery.
+
+A kill loses nothing that was written; a power cut, which ends every process too, loses what was not synced. Each sync
+there is, with the row of the recovery table that it keeps true:
+
+| synced | before | row |
+| --- | --- | --- |
+| the folder's name, `intent` (here) | the keeper is spawned | no folder: nothing was started |
+| `claimed` and its name (keeper) | the agent's first line | `intent` there: nothing was started |
+| `keeper.json` and its name (keeper) | the agent's first line | proof of death: another boot, so all are dead |
+| `journal`, `err` unless empty, `exit.json`, its name (keeper) | anyone is told | exit record: settled from it |
+| `output` unless empty, its name (sink, driver) | `AttemptEnded` | attempt settled: its result stays |
+| captured stdout and its name (sink) | the journal is trimmed | journal shorter than the cursor: lost |
+
+Not synced: `token` and `tree.json`, which mean nothing to another boot; `void`, which an `intent` that is back becomes
+again; an empty result, which one that is missing reads as.
 """
 
 import json
 import os
 import secrets
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from graphd.base.failpoints import failpoint
 from graphd.children.driver import Driver, Launch, Order
-from graphd.children.environment import child_environment, sync_folder, write_private
+from graphd.children.environment import child_environment, sync_folder
 from graphd.children.identity import is_locked
 from graphd.children.shell import ERR_LIMIT
 
 JOURNAL_LIMIT = 64 << 20
 RESTART_DELAYS_S = (1.0, 5.0, 30.0)
+_making_parents = threading.Lock()
 
 
 @dataclass(slots=True, frozen=True)
@@ -49,8 +66,14 @@ Found = Nothing | Kept | Recorded | Orphaned
 def make_folder(order: Order, driver: Driver) -> dict[str, Any]:
     """Everything that the keeper needs, `intent` last; its launch spec. OSError or PromptRefused. Blocks."""
     folder = order.folder
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_private(folder / "token.new", secrets.token_hex(32).encode(), becomes=folder / "token")
+    with _making_parents:  # whoever finds the graph's folder there finds its name durable
+        if not folder.parent.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            sync_folder(folder.parent.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    fd = os.open(folder / "token", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as token:  # as long as there is no `intent` nobody reads it: it may be seen half made
+        token.write(secrets.token_hex(32).encode())
     launch = driver.start(order)
     failpoint("attempt.intent.before")
     os.close(os.open(folder / "intent", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -88,7 +111,6 @@ def void(folder: Path) -> bool:
         failpoint("attempt.void.after")
     except (FileNotFoundError, NotADirectoryError):
         return False
-    sync_folder(folder)
     return True
 
 

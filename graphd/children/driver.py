@@ -8,12 +8,14 @@ Source: execution.md, Exactly once over a crash, Drivers.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from graphd.children.journal import Record
 from graphd.core.commands import AttemptEnded
 from graphd.core.model import Identity, Output
 from graphd_protocol.states import AttemptOutcome, FailureClass, Role
+
+if TYPE_CHECKING:
+    from graphd.children.journal import Record
 
 
 @dataclass(slots=True, frozen=True)
@@ -133,7 +135,7 @@ class Ending:
 class Fold(Protocol):
     """The state that journal records add up to, from the last trim on. Used by one task."""
 
-    def feed(self, record: Record) -> list[Fact]:
+    def feed(self, record: "Record") -> list[Fact]:
         """Take one record; the facts that it completes, in order. Blocks for no more than a page-cache write."""
 
     def release(self) -> int:

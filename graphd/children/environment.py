@@ -90,17 +90,22 @@ def keeper_environment() -> dict[str, str]:
     return snapshot(os.environ, OWN_FOLDERS)
 
 
-def write_private(temporary: Path, content: bytes, *, becomes: Path) -> None:
-    """A 0600 file, all or nothing: temp, fsync, rename, fsync of the folder."""
+def write_private(temporary: Path, content: bytes, *, becomes: Path, is_durable: bool = True) -> None:
+    """A 0600 file, all or nothing: temp, fsync, rename, fsync of the folder.
+
+    No syncs where it need not outlive a power cut, as what only the processes of an attempt read.
+    """
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        if is_durable:
+            os.fsync(file.fileno())
     failpoint("environment.rename.before")
     temporary.rename(becomes)
     failpoint("environment.rename.after")
-    sync_folder(becomes.parent)
+    if is_durable:
+        sync_folder(becomes.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphd.base.failpoints import failpoint
+from graphd.base.text import t
 from graphd.children.keeping.tree import Seen, below, look_at, look_at_all, signal_exactly
 
 COOKIE: Final = b"GRAPHD_ATTEMPT="
@@ -166,12 +167,12 @@ def _survivors(folder: Path, cookie: str) -> "list[Seen] | Unknown | Dead":
     identity = read_identity(folder)
     if is_locked(folder):
         keeper = (int(identity["keeperPid"]),) if identity else ()
-        return Unknown("its keeper holds its lock", keeper)
+        return Unknown(t("its keeper holds its lock"), keeper)
     if identity is not None:
         if identity["bootId"] != boot_id():
             return Dead()
         if identity["pidNamespace"] != pid_namespace():
-            return Unknown(f"it ran in another PID namespace, {identity['pidNamespace']}")
+            return Unknown(t("it ran in another PID namespace, {namespace}", namespace=identity["pidNamespace"]))
     everything = [seen for seen in look_at_all() if seen.pid != os.getpid()]
     ours = {seen.pid: seen for seen in _recorded(folder, identity, everything)}
     unreadable = []
@@ -179,13 +180,13 @@ def _survivors(folder: Path, cookie: str) -> "list[Seen] | Unknown | Dead":
         if seen.is_dead or seen.pid in ours:
             continue
         found = _cookie(seen.pid)
-        if found == cookie:
+        if cookie and found == cookie:  # "" would be everybody who has none
             ours[seen.pid] = seen
         elif found is None and identity is not None and seen.start_time >= identity["keeperStart"]:
             unreadable.append(seen.pid)  # what is older than the attempt can't be of it
     ours |= {seen.pid: seen for seen in below(ours, everything)}
     if not ours and unreadable:
-        return Unknown("the environment of processes of ours can't be read", tuple(unreadable))
+        return Unknown(t("the environment of processes of ours can't be read"), tuple(unreadable))
     return [seen for seen in ours.values() if not seen.is_dead]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from graphd.base.text import t
 from graphd.children.keeping.files import ERR_NOTE, HEADER, IN, MAGIC, NOTE, OUT, RECORD, VERSION
 
 READ_SIZE: Final = 1 << 20
@@ -179,8 +180,8 @@ def read_err(folder: Path, start: int, length: int, *, total: int, limit_bytes: 
 
 def _unpack_header(content: bytes) -> Header:
     if len(content) < HEADER.size:
-        raise JournalBroken("its header is cut short")
+        raise JournalBroken(t("its header is cut short"))
     magic, version, *rest = HEADER.unpack(content)
     if magic != MAGIC or version != VERSION:
-        raise JournalBroken(f"no journal of version {VERSION}")
+        raise JournalBroken(t("no journal of version {version}", version=VERSION))
     return Header(*rest)

@@ -12,4 +12,4 @@ if __name__ == "__main__":  # by path and without site: our own parts come from 
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
     from graphd.children.keeping.keeper import main
 
-    sys.exit(main())
+    os._exit(main())  # nothing is left to flush: an orderly end would take the interpreter apart, object by object

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from graphd.base.text import t
+
 
 @dataclass(slots=True, frozen=True)
 class Worker:
@@ -40,7 +42,7 @@ WORKERS: Final[dict[str, Worker]] = {
 PROFILES: Final[dict[str, Profile]] = {
     profile.name: profile
     for profile in (
-        Profile("shell", "shell", ("/bin/sh",), True, "a POSIX shell at /bin/sh"),
+        Profile("shell", "shell", ("/bin/sh",), True, t("a POSIX shell at /bin/sh")),
         Profile("opencode", "acp", ("opencode", "acp"), False, "npm install -g opencode-ai"),
         Profile("claude", "acp", ("claude-agent-acp",), False, "npm install -g @agentclientprotocol/claude-agent-acp"),
         Profile("codex", "acp", ("codex-acp",), False, "npm install -g @agentclientprotocol/codex-acp"),
@@ -61,19 +63,28 @@ def find_program(name: str, search_path: str) -> Path | None:
     return next((path for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
 
 
-def missing(worker: str, environment: Mapping[str, str], *, whose: str = "the environment of this graph") -> str | None:
+_WHOSE: Final = t("the environment of this graph")
+
+
+def missing(worker: str, environment: Mapping[str, str], *, whose: str = _WHOSE) -> str | None:
     """Why nothing serves this worker, for people, or None: what to install, and which PATH, from whom, was searched."""
     if worker not in WORKERS:
-        return f"{worker} is no worker; there are {', '.join(WORKERS)}"
+        return t("{worker} is no worker; there are {names}", worker=worker, names=", ".join(WORKERS))
     if worker == "shell":
         program = PROFILES["shell"].command[0]
-        return None if find_program(program, "") else f"{program} is not there: install {PROFILES['shell'].install}"
+        if find_program(program, ""):
+            return None
+        return t("{program} is not there: install {install}", program=program, install=PROFILES["shell"].install)
     search_path = environment.get("PATH", os.defpath)
     later = [profile for profile in PROFILES.values() if not profile.is_served]
     present = [profile.name for profile in later if find_program(profile.command[0], search_path)]
-    found = f"found {', '.join(present)}, documented, not in this version" if present else "no agent was found"
+    if present:
+        found = t("found {names}, documented, not in this version", names=", ".join(present))
+    else:
+        found = t("no agent was found")
     names = ", ".join(profile.name for profile in later)
-    return (
-        f"the worker {worker} needs an agent, and this version runs none but shell ({names} are documented, "
-        f"not in this version); {found} on PATH={search_path} of {whose}"
-    )
+    return t(
+        "the worker {worker} needs an agent, and this version runs none but shell ({names} are documented, "
+        "not in this version); {found} on PATH={path} of {whose}",
+        worker=worker, names=names, found=found, path=search_path, whose=whose,
+    )  # fmt: skip

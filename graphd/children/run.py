@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
 from graphd.base.failpoints import failpoint
+from graphd.base.text import said, t
 from graphd.children.attempt import Kept, Nothing, Recorded, keeper_log, look, make_folder, void
 from graphd.children.driver import Driver, Ending, Fact, Fold, Order, PromptRefused, Report
 from graphd.children.environment import keeper_environment
@@ -83,12 +84,12 @@ class KeptRun:
         try:
             return await self._guarded(self._begin())
         except PromptRefused as trouble:
-            return self._ended("failed", "exec_failed", str(trouble))
+            return self._ended("failed", "exec_failed", said(trouble))
         except OSError as trouble:
             # `_settle` asks again after any OSError of its own: this one is from before there was a keeper.
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(void, self._order.folder)
-            return self._ended("failed", "exec_failed", f"could not be started: {trouble}")
+            return self._ended("failed", "exec_failed", t("could not be started: {trouble}", trouble=said(trouble)))
 
     async def adopt(self) -> AttemptEnded:
         """By the recovery table of execution.md. Never raises for child trouble (but AttemptFenced)."""
@@ -156,7 +157,7 @@ class KeptRun:
         folder = self._order.folder
         launch = await asyncio.to_thread(make_folder, self._order, self._driver)
         if self._stop.is_set() and await asyncio.to_thread(void, folder):
-            return self._ended("put_back", reason="stopped before it was started")
+            return self._ended("put_back", reason=t("stopped before it was started"))
         self._keeper = await spawn_keeper(folder, launch, keeper_environment())
         for seq, line in enumerate(self._driver.prompt(self._order)):
             self.outbox.put(seq, line)
@@ -164,11 +165,11 @@ class KeptRun:
         if word != "ready" and await asyncio.to_thread(void, folder):
             if word is None:
                 self._keeper.kill()
-                return self._ended("put_back", reason="stopped before it was started")
+                return self._ended("put_back", reason=t("stopped before it was started"))
             code = await self._keeper.gone()
             if code > 0:
-                return self._ended("failed", "exec_failed", f"its keeper failed: {keeper_log(folder)}")
-            return self._ended("put_back", reason="its keeper ended before it began")
+                return self._ended("failed", "exec_failed", t("its keeper failed: {log}", log=keeper_log(folder)))
+            return self._ended("put_back", reason=t("its keeper ended before it began"))
         return await self._settle()
 
     async def _first_word(self, keeper: KeeperProcess) -> str | None:
@@ -206,11 +207,11 @@ class KeptRun:
     async def _look_and_follow(self) -> AttemptEnded:
         found = await asyncio.to_thread(look, self._order.folder)
         if isinstance(found, Nothing):
-            return self._ended("put_back", reason="it was never started")
+            return self._ended("put_back", reason=t("it was never started"))
         if isinstance(found, Recorded):
             return await self._from_record(found.record)
         if not isinstance(found, Kept):
-            return await self._lost("its keeper died")
+            return await self._lost(t("its keeper died"))
         self._link = await self._attach()
         return await self._follow(self._link)
 
@@ -235,7 +236,7 @@ class KeptRun:
             self._is_silence_told = True
             found = await asyncio.to_thread(read_identity, self._order.folder) or {}
             pids = tuple(found[name] for name in ("keeperPid", "agentPid") if name in found)
-            await self._report.stuck(pids, "its keeper holds its lock and does not answer")
+            await self._report.stuck(pids, t("its keeper holds its lock and does not answer"))
 
     # --- live -----------------------------------------------------------------------------------------------------
 
@@ -245,9 +246,9 @@ class KeptRun:
         try:
             self._prepare_fold(link.header)
         except CaptureShort as trouble:
-            return await self._end_kept(link, str(trouble))
+            return await self._end_kept(link, said(trouble))
         if standing["end"] < self._cursor[0]:
-            return await self._end_kept(link, "its journal is shorter than what is known of it")
+            return await self._end_kept(link, t("its journal is shorter than what is known of it"))
         self._stalled_end = standing["end"] if standing["stalled"] else None
         identity = Identity(
             standing["bootId"],
@@ -355,7 +356,7 @@ class KeptRun:
                 self._recheck.clear()
                 status = await link.call("status")
                 if status["pids"]:
-                    await self._report.stuck(tuple(status["pids"]), "SIGKILL did not end it")
+                    await self._report.stuck(tuple(status["pids"]), t("SIGKILL did not end it"))
                 await self._recheck.wait()
                 await link.call("kill")
         except (LinkLost, CallRefused):
@@ -376,15 +377,15 @@ class KeptRun:
     async def _from_record(self, record: dict[str, Any] | None) -> AttemptEnded:
         """The keeper is gone and left its record: settle as if it had been seen live."""
         if record is None or "journalEnd" not in record:
-            return await self._lost("its exit record is broken")
+            return await self._lost(t("its exit record is broken"))
         try:
             if self._decoder is None:
                 self._prepare_fold(await asyncio.to_thread(read_header, self._order.folder))
             await self._refold()
         except (CaptureShort, JournalBroken, OSError) as trouble:
-            return await self._lost(f"its journal can't be read: {trouble}")
+            return await self._lost(t("its journal can't be read: {trouble}", trouble=said(trouble)))
         if self._decoder is None or self._decoder.position < max(record["journalEnd"], self._cursor[0]):
-            return await self._lost("its journal is shorter than what is known of it")
+            return await self._lost(t("its journal is shorter than what is known of it"))
         return await self._ending(record)
 
     async def _refold(self) -> None:
@@ -400,13 +401,18 @@ class KeptRun:
         assert self._fold is not None  # noqa: S101  made by `_prepare_fold`
         spent = Spent(wall_ms=int(record["wallMs"]))
         if record["endedBy"] is not None:  # by the keeper, for want of a daemon: nobody's verdict
-            why = {"linger": "no daemon came back in time", "signal": "its keeper was told to end"}[record["endedBy"]]
-            return self._ended("lost", reason=f"{why}; its tree was ended", record=record, spent=spent)
+            if record["endedBy"] == "linger":
+                why = t("no daemon came back in time; its tree was ended")
+            else:
+                why = t("its keeper was told to end; its tree was ended")
+            return self._ended("lost", reason=why, record=record, spent=spent)
         try:
             fold = self._fold
             ending = await _to_its_end(lambda: fold.end(record))
         except OSError as trouble:
-            ending = Ending("failed", "exec_failed", f"its result could not be captured: {trouble}")
+            ending = Ending(
+                "failed", "exec_failed", t("its result could not be captured: {trouble}", trouble=said(trouble))
+            )
         return self._ended(
             ending.outcome, ending.failure_class, ending.reason, record=record, ending=ending, spent=spent
         )
@@ -421,9 +427,9 @@ class KeptRun:
                 case Dead():
                     return self._ended("lost", reason=reason)
                 case Alive(pids):
-                    await self._report.stuck(pids, f"{reason}, and these could not be ended")
+                    await self._report.stuck(pids, t("{reason}, and these could not be ended", reason=reason))
                 case Unknown(why, pids):
-                    await self._report.stuck(pids, f"{reason}, and {why}")
+                    await self._report.stuck(pids, t("{reason}, and {why}", reason=reason, why=why))
             await self._recheck.wait()
 
     def _ended(
@@ -442,12 +448,17 @@ class KeptRun:
             attempt=(order.node, order.role, order.number),
             outcome=outcome,
             failure_class=failure_class,
-            reason=reason[:REASON_LIMIT] if reason else None,
+            reason=_bounded(reason) if reason else None,
             exit_code=record["code"] if record else None,
             signal=record["signal"] if record else None,
             output=ending.output if ending else None,
             spent=spent or Spent(),
         )
+
+
+def _bounded(reason: str) -> str:
+    """At most REASON_LIMIT characters; one that fits stays translatable."""
+    return reason if len(reason) <= REASON_LIMIT else reason[:REASON_LIMIT]
 
 
 async def _to_its_end(write: Callable[[], T]) -> T:

@@ -12,6 +12,7 @@ import signal
 from pathlib import Path
 from typing import Any, Final
 
+from graphd.base.text import t
 from graphd.children.driver import Ending, Fact, Input, Launch, Order, PromptRefused
 from graphd.children.environment import write_private
 from graphd.children.journal import Record, read_err
@@ -35,16 +36,19 @@ class ShellDriver:
         """Write `script` and `inputs/`."""
         found = PLACEHOLDER.search(order.spec)
         if found:
-            raise PromptRefused(
-                f"a shell script is no template: {found[0]} would be run as it stands; read the file "
-                f"$GRAPHD_INPUT_DIR/<name> or the variable GRAPHD_VAR_<name>"
+            reason = t(
+                "a shell script is no template: {found} would be run as it stands; read the file "
+                "$GRAPHD_INPUT_DIR/<name> or the variable GRAPHD_VAR_<name>",
+                found=found[0],
             )
+            raise PromptRefused(reason)
         folder = order.folder / "inputs"
         folder.mkdir(mode=0o700, exist_ok=True)
         for given in order.inputs:
             _write_input(folder, given)
         script = order.folder / "script"
-        write_private(order.folder / "script.new", order.spec.encode("utf-8", "surrogateescape"), becomes=script)
+        content = order.spec.encode("utf-8", "surrogateescape")
+        write_private(order.folder / "script.new", content, becomes=script, is_durable=False)
         return Launch(("/bin/sh", "-eu", str(script)))
 
     def prompt(self, order: Order) -> tuple[str, ...]:
@@ -101,7 +105,6 @@ class ShellFold:
         line = self._sink.last_line(LINE_LIMIT)
         path = self._folder / "output"
         if line is not None and _is_json(line):
-            self._sink.sync()
             write_private(self._folder / "output.new", line, becomes=path)
             total, media_type = len(line), "application/json"
         else:
@@ -113,16 +116,18 @@ class ShellFold:
 
     def _reason(self, exit_record: dict[str, Any]) -> str:
         if exit_record.get("execError"):
-            return f"could not be started: {exit_record['execError']}"
-        if exit_record["signal"] is not None:
-            how = f"ended by {signal.Signals(exit_record['signal']).name}"
-        else:
-            how = f"exit code {exit_record['code']}"
+            return t("could not be started: {trouble}", trouble=exit_record["execError"])
         total = exit_record["errBytes"]
         start = max(0, total - REASON_LIMIT)
         tail = read_err(self._folder, start, total - start, total=total, limit_bytes=ERR_LIMIT)
         said = printable(tail.decode("utf-8", "replace")).strip()
-        return f"{how}: {said}" if said else how
+        if exit_record["signal"] is not None:
+            name = signal.Signals(exit_record["signal"]).name
+            return (
+                t("ended by {signal}: {said}", signal=name, said=said) if said else t("ended by {signal}", signal=name)
+            )
+        code = exit_record["code"]
+        return t("exit code {code}: {said}", code=code, said=said) if said else t("exit code {code}", code=code)
 
 
 def printable(text: str) -> str:
@@ -160,7 +165,7 @@ def _refuse_constant(name: str) -> None:
 def _write_input(folder: Path, given: Input) -> None:
     """A copy, never a link: the script may write to it, and the upstream's result is not its to change."""
     if not INPUT_NAME.match(given.name):
-        raise PromptRefused(f"{given.name!r} can't be the name of an input file")
+        raise PromptRefused(t("{given!r} can't be the name of an input file", given=given.name))
     path = folder / given.name
     if given.path is not None:
         try:

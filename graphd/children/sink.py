@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from graphd.base.failpoints import failpoint
+from graphd.base.text import t
 from graphd.children.environment import sync_folder
 
 
@@ -30,11 +31,14 @@ class Sink:
         self._start, self._path = parts[-1] if parts else (0, folder / "stdout.0")
         self._path.touch(mode=0o600)
         self.end = self._start + self._path.stat().st_size
+        self._is_named = False  # durably
 
     def demand(self, out_bytes: int) -> None:
         """CaptureShort when less than `out_bytes` of stdout was captured."""
         if self.end < out_bytes:
-            raise CaptureShort(f"{self.end} of {out_bytes} bytes of stdout were captured")
+            raise CaptureShort(
+                t("{captured} of {wanted} bytes of stdout were captured", captured=self.end, wanted=out_bytes)
+            )
 
     def take(self, offset: int, part: bytes) -> None:
         """Append what of `part`, which begins at `offset`, is not there yet."""
@@ -54,10 +58,12 @@ class Sink:
             self._shorten()
 
     def sync(self) -> None:
-        """Make it durable."""
+        """Make it durable, and its name where it is not."""
         with self._path.open("ab") as file:
             os.fsync(file.fileno())
-        sync_folder(self._folder)
+        if not self._is_named:
+            sync_folder(self._folder)
+            self._is_named = True
 
     def last_line(self, limit_bytes: int) -> bytes | None:
         """The last line that is not blank, stripped; None when there is none, or it is longer than `limit_bytes`."""
@@ -69,7 +75,7 @@ class Sink:
         return None if not tail or (at < 0 and start > 0) else tail[at + 1 :].strip()
 
     def keep_as(self, path: Path) -> None:
-        """Make `path` of the last `limit_bytes` at most, all or nothing."""
+        """Make `path` of the last `limit_bytes` at most, all or nothing. Durable; for an empty one its absence is."""
         self._copy_tail(path)
 
     def _shorten(self) -> None:
@@ -77,7 +83,7 @@ class Sink:
         path = self._folder / f"stdout.{start}"
         self._copy_tail(path)
         self._path.unlink()
-        self._start, self._path = start, path
+        self._start, self._path, self._is_named = start, path, True
 
     def _copy_tail(self, path: Path) -> None:
         temporary = path.with_name(path.name + ".new")
@@ -86,11 +92,13 @@ class Sink:
             source.seek(max(self._start, self.end - self._limit_bytes) - self._start)
             _copy(source, target)
             target.flush()
-            os.fsync(target.fileno())
+            if self.end:
+                os.fsync(target.fileno())
         failpoint("sink.rename.before")
         temporary.rename(path)
         failpoint("sink.rename.after")
-        sync_folder(self._folder)
+        if self.end:
+            sync_folder(self._folder)
 
 
 def _copy(source: BinaryIO, target: BinaryIO) -> None:

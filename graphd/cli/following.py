@@ -8,9 +8,10 @@ import asyncio
 import contextlib
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,13 +32,19 @@ _MENU = "Ctrl-C again or d: detach (it goes on)   p: pause   c: cancel   any oth
 
 @dataclass(slots=True, frozen=True)
 class Wishes:
-    """How to follow: what to print, for how long, and what counts as success."""
+    """How to follow: what to print, for how long since the command began, and what counts as success."""
 
     as_json: bool = False
     timeout_s: float | None = None
+    begun_s: float = field(default_factory=time.monotonic)
     allow_failures: bool = False
     asks: bool = True
     shows_output: bool = False
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds of the timeout that are left, 0 at its end; None without one."""
+        return None if self.timeout_s is None else max(0.0, self.begun_s + self.timeout_s - time.monotonic())
 
 
 class View(Protocol):
@@ -122,7 +129,7 @@ class Follower:
         try:
             with self._signals():
                 waited: set[asyncio.Future[Any]] = {watching, self._left}
-                await asyncio.wait(waited, timeout=self._wishes.timeout_s, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(waited, timeout=self._wishes.left_s, return_when=asyncio.FIRST_COMPLETED)
             code = await self._code(watching)
             if code not in (OK, DETACHED):
                 self._view.bell()

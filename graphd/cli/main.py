@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "init": Entry("Run", "workflow_files", "Write a sample workflow and print the editor lines."),
     "status": Entry("Look", "look", "Show the daemon and the graphs of this workspace."),
     "watch": Entry("Look", "look", "Follow a graph as a live tree."),
+    "show": Entry("Look", "show", "Draw a graph in layers."),
     "logs": Entry("Look", "printed", "Show what a node printed."),
     "output": Entry("Look", "printed", "Print a node's result."),
     "why": Entry("Look", "past", "Say why a node or a graph is where it is, and what to type next."),
@@ -44,6 +45,12 @@ COMMANDS: Final[dict[str, Entry]] = {
     "daemon": Entry("Set up", "setup", "Run the daemon here, or start it in the background."),
     "stop": Entry("Set up", "setup", "Stop the daemon; what runs goes on under its keepers."),
     "connect": Entry("Set up", "setup", "A byte pipe to the daemon: what an editor starts."),
+    "config": Entry("Set up", "config", "Show, change and check the settings."),
+    "workspace": Entry("Set up", "workspaces", "List the folders that have graphs; move or forget them."),
+    "export": Entry("Set up", "carry", "Write a graph as JSON lines."),
+    "import": Entry("Set up", "carry", "Read a graph that was exported."),
+    "purge": Entry("Set up", "carry", "Remove ended graphs, or what they left on the disk."),
+    "completion": Entry("Set up", "completion", "Print the completion script of a shell."),
     "demo": Entry("Set up", "demo", "Show it at work; with --chaos, kill everything meanwhile."),
 }
 _ALIASES: Final = {"stdio": "connect"}

@@ -16,17 +16,29 @@ class Command(click.Command):
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the text, then the examples under a heading of their own."""
-        text, _, examples = (self.help or "").partition("Examples:")
-        with formatter.indentation():
+        _format_help_text(self, formatter)
+
+
+def _format_help_text(shown: click.Command, formatter: click.HelpFormatter) -> None:
+    text, _, examples = (shown.help or "").partition("Examples:")
+    with formatter.indentation():
+        formatter.write_paragraph()
+        for paragraph in text.strip().split("\n\n"):
+            formatter.write_text(" ".join(paragraph.split()))
             formatter.write_paragraph()
-            for paragraph in text.strip().split("\n\n"):
-                formatter.write_text(" ".join(paragraph.split()))
-                formatter.write_paragraph()
-        lines = [line.strip() for line in examples.strip().splitlines() if line.strip()]
-        if lines:
-            with formatter.section("Examples"):
-                for line in lines:
-                    formatter.write(f"  {line}\n")
+    lines = [line.strip() for line in examples.strip().splitlines() if line.strip()]
+    if lines:
+        with formatter.section("Examples"):
+            for line in lines:
+                formatter.write(f"  {line}\n")
+
+
+class Group(click.Group):
+    """A group of subcommands whose docstring may end with examples, as a `Command`'s."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The text, then the examples."""
+        _format_help_text(self, formatter)
 
 
 def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
@@ -47,9 +59,27 @@ def json_option(wire: str) -> Callable[[F], F]:
     return click.option("--json", "as_json", is_flag=True, help=f"Print {wire} as JSON.")
 
 
-graph_argument = click.argument("graph", required=False)
+def _completed(what: str) -> Callable[[click.Context, click.Parameter, str], Any]:
+    """A completion whose code is loaded when a shell asks for it."""
+
+    def complete(ctx: click.Context, param: click.Parameter, begun: str) -> Any:
+        from graphd.cli import completion
+
+        return getattr(completion, f"complete_{what}")(ctx, param, begun)
+
+    return complete
+
+
+completes_node = _completed("node")
+completes_source = _completed("source")
+completes_graph = _completed("graph")
+graph_argument = click.argument("graph", required=False, shell_complete=completes_graph)
 graph_option = click.option(
-    "--graph", "-g", metavar="GRAPH", help="Id, prefix, workflow's name or @last. Default: the only live one."
+    "--graph",
+    "-g",
+    metavar="GRAPH",
+    shell_complete=completes_graph,
+    help="Id, prefix, workflow's name or @last. Default: the only live one.",
 )
 
 

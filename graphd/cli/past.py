@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphd.cli.closing import closing
-from graphd.cli.options import command, graph_argument, graph_option, json_option, print_json, table
+from graphd.cli.options import command, completes_node, graph_argument, graph_option, json_option, print_json, table
 from graphd.cli.talk import call, graph_named, split_attempt, talk
 from graphd.cli.words import clock, duration, harmless
 
@@ -22,7 +22,7 @@ _UNTOLD = frozenset({
 
 
 @command("why")
-@click.argument("node", required=False)
+@click.argument("node", required=False, shell_complete=completes_node)
 @graph_option
 @json_option("[Why]")
 def why_command(*, node: str | None, graph: str | None, as_json: bool, workspace: Path | None) -> None:

@@ -10,7 +10,7 @@ import click
 
 from graphd.cli.closing import final_output
 from graphd.cli.exits import CommandRefused
-from graphd.cli.options import command, graph_option, json_option, print_json
+from graphd.cli.options import command, completes_node, graph_option, json_option, print_json
 from graphd.cli.talk import call, graph_named, open_session, split_attempt, talk
 from graphd.cli.words import harmless
 
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from graphd.client.session import Session
 
 Wire = dict[str, Any]
-_POLL_S = 0.25
 
 
 @command("logs")
-@click.argument("node")
+@click.argument("node", shell_complete=completes_node)
 @graph_option
 @click.option("--follow", "-f", is_flag=True, help="Go on until the attempt ends.")
 @json_option("ObservedItem, one a line,")
@@ -48,18 +47,27 @@ def logs_command(*, node: str, graph: str | None, follow: bool, as_json: bool, w
 async def observed(
     workspace: Path | None, graph: str | None, node: str, *, attempt: int | None, follow: bool
 ) -> AsyncIterator[Wire]:
-    """Items of an attempt in order, each once; over restarts of the daemon too, by cursor."""
+    """Items of an attempt in order, each once; over restarts of the daemon too, by cursor.
+
+    A follower is woken by what the daemon sends when the attempt prints or the graph changes.
+    """
     session = await open_session(workspace)
+    listening: asyncio.Task[None] | None = None
     try:
-        params: Wire = {"graph": await graph_named(session, graph), "node": node, "attempt": attempt}
+        named = await graph_named(session, graph)
+        params: Wire = {"graph": named, "node": node} | ({} if attempt is None else {"attempt": attempt})
+        stirred = asyncio.Event()
         while True:
             try:
-                answer = await call(session, "workgraph/observe", {k: v for k, v in params.items() if v is not None})
+                if follow and listening is None:
+                    listening = await _listening(session, named, node, stirred)
+                stirred.clear()
+                answer = await call(session, "workgraph/observe", params)
             except CommandRefused as refusal:
                 if not follow or refusal.code != "unreachable":
                     raise
-                await session.close()
-                session = await open_session(workspace)
+                await _end(session, listening)
+                session, listening = await open_session(workspace), None
                 continue
             for item in answer["items"]:
                 yield item
@@ -68,13 +76,31 @@ async def observed(
                 continue
             if not follow or not answer["live"]:
                 return
-            await asyncio.sleep(_POLL_S)
+            await stirred.wait()
     finally:
-        await session.close()
+        await _end(session, listening)
+
+
+async def _listening(session: "Session", graph: str, node: str, stirred: asyncio.Event) -> "asyncio.Task[None]":
+    """Subscribe to one node; the task sets `stirred` for each notification, and at the end of the connection."""
+    await call(session, "workgraph/subscribe", {"graphs": [graph], "output": [{"graph": graph, "node": node}]})
+
+    async def listen() -> None:
+        async for _ in session.notifications():
+            stirred.set()
+        stirred.set()
+
+    return asyncio.create_task(listen())
+
+
+async def _end(session: "Session", listening: "asyncio.Task[None] | None") -> None:
+    await session.close()
+    if listening is not None:
+        await listening
 
 
 @command("output")
-@click.argument("node", required=False)
+@click.argument("node", required=False, shell_complete=completes_node)
 @graph_option
 @json_option("OutputResult")
 def output_command(*, node: str | None, graph: str | None, as_json: bool, workspace: Path | None) -> None:
@@ -113,7 +139,7 @@ async def whole_output(session: "Session", graph: str, node: str) -> Wire:
     while True:
         answer = await call(session, "workgraph/output", {**params, "offset": offset})
         pieces.append(answer["text"])
-        offset += len(answer["text"].encode())
+        offset = answer.get("next", offset + len(answer["text"].encode()))  # an older daemon does not say it
         if not answer["text"] or offset >= answer["total"]:
             return {**answer, "text": "".join(pieces), "offset": 0}
 

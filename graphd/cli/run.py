@@ -13,7 +13,7 @@ import click
 from graphd.cli import consent
 from graphd.cli.exits import CommandEnded, CommandRefused
 from graphd.cli.look import show_graph, timeout_of
-from graphd.cli.options import Command, json_option, print_json
+from graphd.cli.options import Command, completes_source, json_option, print_json
 from graphd.cli.shelf import nodes_of, title_of
 from graphd.cli.talk import call, call_once, is_at_terminal, open_session
 from graphd.cli.words import harmless, short_id
@@ -62,7 +62,7 @@ class Plan:
 
 
 @click.command("run", cls=RunCommand)
-@click.argument("source", required=False, metavar="[WORKFLOW|FILE|-]")
+@click.argument("source", required=False, metavar="[WORKFLOW|FILE|-]", shell_complete=completes_source)
 @click.option("--sh", multiple=True, metavar="CMD", help="A node that runs CMD; repeated ones run together.")
 @click.option("--then", multiple=True, metavar="CMD", help="A node that runs CMD after everything before it.")
 @click.option("--input", "inputs", multiple=True, metavar="K=V", help="A value for an input of the workflow.")

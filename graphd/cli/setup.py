@@ -168,7 +168,8 @@ def stop_command(cancel: bool, workspace: Path | None) -> None:
 
 
 @command("connect")
-def connect_command(workspace: Path | None) -> None:
+@click.option("--no-start", is_flag=True, help="Fail where no daemon runs, instead of starting one.")
+def connect_command(no_start: bool, workspace: Path | None) -> None:
     """A byte pipe between stdin, stdout and the daemon, started if need be: what an editor or a script runs.
 
     Frames are those of LSP (Content-Length), messages are JSON-RPC: graphd/hello first, then workgraph/….
@@ -180,4 +181,5 @@ def connect_command(workspace: Path | None) -> None:
     """
     from graphd.client.attach import connect_main
 
-    raise CommandEnded(connect_main(["--workspace", str(workspace)] if workspace else []))
+    words = ["--workspace", str(workspace)] if workspace else []
+    raise CommandEnded(connect_main([*words, "--no-start"] if no_start else words))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from graphd.cli.exits import CommandRefused
-from graphd.cli.options import command, graph_argument, graph_option, json_option, print_json
+from graphd.cli.options import command, completes_node, graph_argument, graph_option, json_option, print_json
 from graphd.cli.talk import call_once, graph_named, talk
 from graphd.cli.words import counted, short_id
 
@@ -93,7 +93,7 @@ def resume_command(*, graph: str | None, wait: bool, dry_run: bool, as_json: boo
 
 
 @command("retry")
-@click.argument("target", required=False, metavar="[NODE|GRAPH]")
+@click.argument("target", required=False, metavar="[NODE|GRAPH]", shell_complete=completes_node)
 @click.option("--all", "every", is_flag=True, help="All failed and blocked nodes of GRAPH.")
 @graph_option
 @_verb_options
@@ -177,7 +177,7 @@ def clear_command(*, graph: str | None, wait: bool, dry_run: bool, as_json: bool
 
 
 @command("release")
-@click.argument("node")
+@click.argument("node", shell_complete=completes_node)
 @click.option("--pids", required=True, metavar="PID[,PID…]", help="Exactly the pids that `graphd why NODE` shows.")
 @graph_option
 @_verb_options

@@ -23,16 +23,36 @@ async def open_session(workspace: Path | None, *, start: bool = True) -> "Sessio
     """A session with the workspace's daemon, started if need be. Raises CommandRefused where there is none."""
     from graphd.client.paths import AttachFailure
     from graphd.client.session import RemoteRefused, Session
+    from graphd.client.starting import WorkspaceTaken
 
     try:
-        return await Session.open(workspace=workspace, start=start, client="graphd-cli", interactive=is_at_terminal())
+        session = await Session.open(
+            workspace=workspace, start=start, client="graphd-cli", interactive=is_at_terminal()
+        )
+        _say_once(session.note)
+        return session
     except RemoteRefused as refusal:
         raise refused(refusal) from None
     except AttachFailure as failure:
+        if isinstance(failure, WorkspaceTaken) and is_at_terminal():
+            from graphd.cli.workspaces import settle_place
+
+            if settle_place(root_of(workspace), failure.was, failure.is_now):
+                return await open_session(workspace, start=start)
         hint = failure.hint or "graphd doctor"
         raise CommandRefused(failure.code, failure.message, hint, exit_code=failure.exit_code) from None
     except OSError as trouble:
         raise CommandRefused("unreachable", str(trouble) or type(trouble).__name__, "graphd doctor") from None
+
+
+_said: set[str] = set()
+
+
+def _say_once(note: str) -> None:
+    """On stderr: which workspace was taken, where it is another one than was named."""
+    if note and note not in _said:
+        _said.add(note)
+        print(f"graphd: {harmless(note)}", file=sys.stderr)
 
 
 def refused(refusal: Any) -> CommandRefused:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphd.cli.exits import OK, USAGE, CommandEnded, CommandRefused
-from graphd.cli.options import colour, command, json_option, print_json, table
+from graphd.cli.options import colour, command, completes_source, json_option, print_json, table
 from graphd.cli.talk import ask_daemon, call, talk
 from graphd.cli.words import counted, harmless
 
@@ -58,7 +58,7 @@ def _file_named(source: str) -> str | None:
 
 
 @command("validate")
-@click.argument("source", metavar="FILE|WORKFLOW|-")
+@click.argument("source", metavar="FILE|WORKFLOW|-", shell_complete=completes_source)
 @json_option("ValidateResult")
 def validate_command(source: str, as_json: bool, workspace: Path | None) -> None:
     """Check a workflow file. Nothing in it is run. Exit code 2 where there are errors.
@@ -99,7 +99,7 @@ def print_diagnostics(name: str, diagnostics: list[Wire], *, err: bool = False) 
 
 
 @command("explain")
-@click.argument("source", metavar="FILE|WORKFLOW|-")
+@click.argument("source", metavar="FILE|WORKFLOW|-", shell_complete=completes_source)
 @click.option("--input", "inputs", multiple=True, metavar="K=V", help="A value for an input of the workflow.")
 @json_option("ExplainResult")
 def explain_command(*, source: str, inputs: tuple[str, ...], as_json: bool, workspace: Path | None) -> None:

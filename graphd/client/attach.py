@@ -18,6 +18,8 @@ import struct
 import time
 
 from graphd import __version__
+from graphd.base.record import newer_recorded
+from graphd.base.versions import is_newer
 from graphd.client.frames import FrameBroken, FrameReader, frame
 from graphd.client.greeting import PROTOCOL_RANGE, Greeting
 from graphd.client.paths import (
@@ -30,7 +32,15 @@ from graphd.client.paths import (
     make_state_folder,
     state_folder,
 )
-from graphd.client.starting import BUSY, READY, DaemonNotReady, Patience, log_tail, start_daemon
+from graphd.client.starting import (
+    BUSY,
+    READY,
+    DaemonNotReady,
+    Patience,
+    WorkspaceTaken,
+    log_tail,
+    start_daemon,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,12 +50,17 @@ if TYPE_CHECKING:
 PATIENCE_S = 10.0
 STARTER_PATIENCE_S = 3.0  # after this a client no longer leaves the start to the one that holds `starting`
 HELLO_ID = "graphd-attach"  # text, so that no client's own ids meet it
+METHOD_NOT_FOUND = -32601
 
 
 class AttachRefused(AttachFailure):
-    """The daemon answered hello with a refusal, or what listens there is none of ours."""
+    """The daemon answered hello with a refusal, or what listens there is none of ours. `facts` is its `data`."""
 
     code = "protocolMismatch"
+
+    def __init__(self, message: str, hint: str = "", code: str = "", facts: dict[str, Any] | None = None) -> None:
+        super().__init__(message, hint, code)
+        self.facts = facts or {}
 
 
 class DaemonUnreachable(AttachFailure):
@@ -93,8 +108,9 @@ def attach(
     """Connect to the daemon of `workspace` (a real path), starting it where there is none, and say hello.
 
     Inside an attempt (`GRAPHD_ATTEMPT` set) it waits for the daemon that the keepers start again, and starts
-    none. Blocks for at most `patience_s`; `is_given_up` is asked several times a second. Raises
-    `AttachFailure`s.
+    none. A daemon of an older version is asked to hand over, and one of this version is started; an older client
+    is served by a newer daemon while their protocols meet. Blocks for at most `patience_s`; `is_given_up` is asked
+    several times a second. Raises `AttachFailure`s.
     """
     is_child = bool(os.environ.get("GRAPHD_ATTEMPT"))
     starts = may_start and not is_child
@@ -102,7 +118,10 @@ def attach(
     search = _Search(workspace, folder, Patience(patience_s, is_given_up))
     while True:
         try:
-            return search.greet(greeting)
+            attached = search.greet(greeting, may_take_over=starts)
+            if not starts or not search.hands_over(attached):
+                return attached
+            continue
         except _Crowded:
             pass
         except _Gone:
@@ -110,7 +129,7 @@ def attach(
                 search.start()
             elif not is_child:
                 raise DaemonUnreachable(
-                    f"no daemon serves {workspace}", "Leave out --no-start, or run: graphd daemon --start"
+                    f"no daemon serves {workspace}", "Run: graphd daemon --start (or leave out --no-start)."
                 ) from None
         search.back_off()
 
@@ -127,18 +146,82 @@ class _Search:
         self._locked_pause_s = 0.05
         self._is_locked = False
         self._tries = 0
+        self._kept_version = ""  # of the daemon that was asked to hand over
         self._last_trouble = "nobody listens"
 
-    def greet(self, greeting: Greeting) -> Attached:
-        """Connect, check the peer, exchange hello. Raises `_Gone`, `_Crowded` or an `AttachFailure`."""
+    def greet(self, greeting: Greeting, *, may_take_over: bool = False) -> Attached:
+        """Connect, check the peer, exchange hello. Raises `_Gone`, `_Crowded` or an `AttachFailure`.
+
+        A daemon that speaks only older protocols is greeted in them, for nothing but to ask it to hand over.
+        """
+        try:
+            return self._greet(greeting, PROTOCOL_RANGE)
+        except AttachRefused as refusal:
+            theirs = _range_in(refusal)
+            if theirs is None:
+                raise
+            if not may_take_over or theirs[1] >= PROTOCOL_RANGE[0]:
+                raise self._mismatch(refusal, theirs) from None
+            attached = self._greet(greeting, theirs)
+            if not self.hands_over(attached):
+                attached.connection.close()
+                raise self._mismatch(refusal, theirs) from None
+            raise _Gone from None
+
+    def _greet(self, greeting: Greeting, protocol: tuple[int, int]) -> Attached:
         connection = self._connect()
         try:
-            result, rest = self._exchange_hello(connection, greeting)
+            result, rest = self._exchange(connection, "graphd/hello", greeting.params(self._workspace, protocol))
+            result = _check_hello(result, protocol)
             connection.settimeout(None)
         except BaseException:
             connection.close()
             raise
         return Attached(connection, hello=result, rest=rest, workspace=self._workspace, folder=self._folder)
+
+    def hands_over(self, attached: Attached) -> bool:
+        """Ask an older daemon to stop for us, and wait until it is gone. False where it is to serve us as it is.
+
+        Its clean stop tells the keepers `leave`: nothing is killed. A release without the method is told to stop.
+        """
+        theirs = str((attached.hello.get("daemon") or {}).get("version", ""))
+        is_child = attached.hello.get("principal") == "attempt"
+        if is_child or theirs == self._kept_version or not is_newer(__version__, theirs):
+            return False
+        self._last_trouble = f"the older one ({theirs}) was asked to hand over"
+        self._tries, self._next_start_at, self._kept_version = -1, 0.0, theirs  # asked once, whatever comes of it
+        with attached.connection:
+            try:
+                self._ask_to_stop(attached)
+                while self._receive(attached.connection):
+                    pass
+            except (AttachRefused, _Gone, OSError):
+                pass
+        return True
+
+    def _ask_to_stop(self, attached: Attached) -> None:
+        params = {"version": __version__, "protocol": list(PROTOCOL_RANGE)}
+        try:
+            self._exchange(attached.connection, "graphd/handover", params, attached.rest)
+        except AttachRefused as refusal:
+            if refusal.facts.get("number") != METHOD_NOT_FOUND:
+                raise
+            self._exchange(attached.connection, "graphd/stop", {"mode": "leave"})
+
+    def _mismatch(self, refusal: AttachRefused, theirs: tuple[int, int]) -> AttachRefused:
+        """Both versions, and the command that brings them together."""
+        version = refusal.facts.get("version") or _version_in_lock(self._folder) or "?"
+        least, most = PROTOCOL_RANGE
+        message = (
+            f"the daemon is graphd {version} and speaks protocol {theirs[0]} to {theirs[1]}, "
+            f"this is graphd {__version__} and speaks {least} to {most}"
+        )
+        record = newer_recorded(self._folder)
+        if theirs[0] > most:
+            newer = f", or run the newer one: {record.argv[0]} -m graphd" if record else ""
+            return AttachRefused(message, f"Run: pipx upgrade workgraphd{newer}.", "protocolMismatch")
+        hint = "Run: graphd daemon --start (this version takes over; what runs goes on)."
+        return AttachRefused(message, hint, "protocolMismatch")
 
     def start(self) -> None:
         """Start a daemon unless another client does so just now. Raises `DaemonStartFailure`."""
@@ -165,6 +248,13 @@ class _Search:
         except DaemonNotReady as error:
             self._last_trouble = self._last_trouble if self._is_locked else error.message
             return
+        except WorkspaceTaken as taken:
+            place = self._workspace
+            taken.hint = (
+                f"graphd workspace move {place} {place} keeps its graphs for the folder that is there now; "
+                f"graphd workspace forget {place} begins afresh"
+            )
+            raise
         except AttachFailure as error:
             raise DaemonStartFailure(error.message, error.hint, error.code) from error
         self._is_locked = said == BUSY
@@ -218,15 +308,21 @@ class _Search:
             pass
         return True
 
-    def _exchange_hello(self, connection: socket.socket, greeting: Greeting) -> tuple[dict[str, Any], bytes]:
-        params = greeting.params(self._workspace)
-        request = {"jsonrpc": "2.0", "id": HELLO_ID, "method": "graphd/hello", "params": params}
+    def _exchange(
+        self, connection: socket.socket, method: str, params: dict[str, Any], rest: bytes = b""
+    ) -> tuple[Any, bytes]:
+        """One request and its result; notifications before it are passed over. Raises `_Gone`, `AttachRefused`."""
+        request = {"jsonrpc": "2.0", "id": HELLO_ID, "method": method, "params": params}
         frames = FrameReader()
+        frames.push(rest)
         try:
             connection.sendall(frame(json.dumps(request).encode()))
-            while (body := frames.take()) is None:
-                frames.push(self._receive(connection))
-            return _read_reply(json.loads(body)), bytes(frames.rest)
+            while True:
+                while (body := frames.take()) is None:
+                    frames.push(self._receive(connection))
+                reply = json.loads(body)
+                if not _is_notification(reply):
+                    return _read_reply(reply), bytes(frames.rest)
         except ConnectionError as error:
             raise _Gone from error
         except (FrameBroken, ValueError) as error:
@@ -260,11 +356,15 @@ class _Search:
         return f"The lock file says: {said}." if said.isprintable() and said else "Run: graphd doctor."
 
 
-def _read_reply(reply: Any) -> dict[str, Any]:
+def _is_notification(reply: Any) -> bool:
     if not isinstance(reply, dict):
-        raise ValueError("not an answer to hello")
+        raise ValueError("not an answer")  # noqa: TRY004 - trouble of the wire, as in loads
     if reply.get("method") == "graphd/stopping":
         raise _Gone
+    return "method" in reply and "id" not in reply
+
+
+def _read_reply(reply: dict[str, Any]) -> Any:
     error = reply.get("error")
     if isinstance(error, dict):
         facts = error.get("data")
@@ -273,18 +373,40 @@ def _read_reply(reply: Any) -> dict[str, Any]:
             str(error.get("message", "the daemon refused")),
             str(facts.get("hint", "")),
             str(facts.get("code", "refused")),
+            {**facts, "number": error.get("code")},
         )
-    result = reply.get("result")
-    if not isinstance(result, dict) or reply.get("id") != HELLO_ID:
+    if "result" not in reply or reply.get("id") != HELLO_ID:
         raise ValueError("an answer without a result")
-    least, most = PROTOCOL_RANGE
-    if not isinstance(result.get("protocol"), int) or not least <= result["protocol"] <= most:
-        theirs = (result.get("daemon") or {}).get("version", "?")
-        raise AttachRefused(
-            f"daemon {theirs} speaks protocol {result.get('protocol')}, graphd {__version__} speaks {least} to {most}",
-            "Run: graphd stop; the next command starts the daemon of this version. Running work goes on.",
-        )
+    return reply["result"]
+
+
+def _check_hello(result: Any, protocol: tuple[int, int]) -> dict[str, Any]:
+    if not isinstance(result, dict):
+        raise AttachRefused("what listens on the socket does not speak our protocol: hello without a result")
+    agreed = result.get("protocol")
+    if not isinstance(agreed, int) or not protocol[0] <= agreed <= protocol[1]:
+        version = (result.get("daemon") or {}).get("version", "?")
+        facts = {"protocol": [agreed, agreed], "version": version} if isinstance(agreed, int) else {}
+        raise AttachRefused(f"the daemon ({version}) answered in protocol {agreed}", facts=facts)
     return result
+
+
+def _range_in(refusal: AttachRefused) -> tuple[int, int] | None:
+    """The protocols that a daemon speaks, as its refusal of ours says; None where it was refused for another reason."""
+    found = refusal.facts.get("protocol")
+    if refusal.code != "protocolMismatch" or not isinstance(found, list) or len(found) != 2:
+        return None
+    return (found[0], found[1]) if all(type(number) is int for number in found) else None
+
+
+def _version_in_lock(folder: str) -> str:
+    """The version that the lock's holder wrote of itself: for a message, never to decide."""
+    try:
+        with open(os.path.join(folder, LOCK), "rb") as lock:
+            owner = json.loads(lock.read(200))
+    except (OSError, ValueError):
+        return ""
+    return str(owner.get("version", "")) if isinstance(owner, dict) else ""
 
 
 def _peer(connection: socket.socket) -> tuple[int, int] | None:

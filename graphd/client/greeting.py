@@ -41,14 +41,14 @@ class Greeting:
         self.is_interactive = is_interactive
         self.owner = owner
 
-    def params(self, workspace: str) -> dict[str, Any]:
+    def params(self, workspace: str, protocol: tuple[int, int] = PROTOCOL_RANGE) -> dict[str, Any]:
         """The params of `graphd/hello` from this process, now.
 
         Names that are no UTF-8 are left out, never mangled.
         """
         params: dict[str, Any] = {
             "client": {"name": self.client, "version": __version__, "pid": os.getpid()},
-            "protocol": list(PROTOCOL_RANGE),
+            "protocol": list(protocol),
             "workspace": workspace,
             "cwd": _current_folder(),
             "env": environment_snapshot(os.environ),

@@ -60,13 +60,17 @@ class ConnectionLost(Exception):
 class Session:
     """One greeted connection.
 
-    `hello` is the daemon's answer; one task may read `notifications`, any number may `call`.
+    `hello` is the daemon's answer; `note` says where another workspace was taken than the folder that was named (or
+    ""). One task may read `notifications`, any number may `call`.
     """
 
-    def __init__(self, attached: Attached, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, attached: Attached, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, note: str = ""
+    ) -> None:
         self.hello: dict[str, Any] = attached.hello
         self.workspace = attached.workspace
         self.folder = attached.folder
+        self.note = note
         self.stopping: dict[str, Any] | None = None
         self._reader = reader
         self._writer = writer
@@ -95,14 +99,14 @@ class Session:
         Raises `AttachFailure`s: `WorkspaceRefused`, `AttachRefused`, `DaemonUnreachable`, `DaemonStartFailure`.
         """
         greeting = Greeting(client, is_interactive=interactive, owner=owner)
-        attached = await _attach_off_the_loop(workspace, greeting, may_start=start, patience_s=patience_s)
+        attached, note = await _attach_off_the_loop(workspace, greeting, may_start=start, patience_s=patience_s)
         try:
             attached.connection.setblocking(False)
             reader, writer = await asyncio.open_unix_connection(sock=attached.connection)
         except BaseException:
             attached.connection.close()
             raise
-        return cls(attached, reader, writer)
+        return cls(attached, reader, writer, note=note)
 
     async def __aenter__(self) -> Self:
         return self
@@ -246,13 +250,19 @@ class Session:
 
 async def _attach_off_the_loop(
     workspace: Path | None, greeting: Greeting, *, may_start: bool, patience_s: float
-) -> Attached:
-    """`attach` in a thread. A cancelled caller makes it give up soon, and what it still brings is closed."""
+) -> tuple[Attached, str]:
+    """`attach` in a thread, and the note of the search.
+
+    A cancelled caller makes it give up soon, and what it still brings is closed.
+    """
     given_up = False
 
-    def work() -> Attached:
+    def work() -> tuple[Attached, str]:
         found = find_workspace(workspace)
-        return attach(found.root, greeting, may_start=may_start, patience_s=patience_s, is_given_up=lambda: given_up)
+        attached = attach(
+            found.root, greeting, may_start=may_start, patience_s=patience_s, is_given_up=lambda: given_up
+        )
+        return attached, found.note
 
     future = asyncio.get_running_loop().run_in_executor(None, work)
     try:
@@ -263,6 +273,6 @@ async def _attach_off_the_loop(
         raise
 
 
-def _discard(future: "asyncio.Future[Attached]") -> None:
+def _discard(future: "asyncio.Future[tuple[Attached, str]]") -> None:
     if not future.cancelled() and future.exception() is None:
-        future.result().connection.close()
+        future.result()[0].connection.close()

@@ -23,12 +23,15 @@ import signal
 import sys
 import time
 
+from graphd.base.record import newer_recorded
 from graphd.client.paths import LOG, AttachFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from graphd.base.record import DaemonRecord
 
 READY = "ready"
 BUSY = "busy"
@@ -47,6 +50,17 @@ _RESET_SIGNALS = (
 
 class DaemonNotReady(AttachFailure):
     """The daemon was started and did not say within the patience that it is ready; it may come yet."""
+
+
+class WorkspaceTaken(AttachFailure):
+    """The graphs kept for this path belong to another folder, `was`; the one there now is `is_now`."""
+
+    code = "storeUnavailable"
+
+    def __init__(self, message: str, hint: str, was: str, is_now: str) -> None:
+        super().__init__(message, hint)
+        self.was = was
+        self.is_now = is_now
 
 
 class Patience:
@@ -82,8 +96,26 @@ def start_daemon(workspace: str, folder: str, patience: Patience) -> str:
 
     Raises `AttachFailure` (`DaemonNotReady`) when it fails, dies or takes too long.
 
-    The daemon is nobody's child and has a session of its own.
+    The daemon is nobody's child and has a session of its own. Where a newer one served the workspace before and
+    still exists, that one is started: two versions on one machine do not replace each other for ever.
     """
+    record = None if os.environ.get("GRAPHD_DAEMON_ARGV") else newer_recorded(folder)
+    if record is not None:
+        try:
+            return _start(workspace, folder, patience, record)
+        except DaemonNotReady:
+            raise
+        except AttachFailure as failure:
+            if isinstance(failure, WorkspaceTaken):
+                raise
+    return _start(workspace, folder, patience, None)
+
+
+def _start(workspace: str, folder: str, patience: Patience, record: DaemonRecord | None) -> str:
+    argv = daemon_argv(workspace) if record is None else [*record.argv, "--workspace", workspace]
+    environment = _environment()
+    if record is not None:
+        environment = record.environment(environment)
     log_start = _size(os.path.join(folder, LOG))
     read_end, write_end = os.pipe()
     try:
@@ -92,7 +124,7 @@ def start_daemon(workspace: str, folder: str, patience: Patience) -> str:
         finally:
             os.close(write_end)
         try:
-            _launch([*daemon_argv(workspace), "--ready-fd", str(_READY_FD)], folder, high)
+            _launch([*argv, "--ready-fd", str(_READY_FD)], environment, folder, high)
         finally:
             os.close(high)
         line = _read_line(read_end, patience)
@@ -112,14 +144,14 @@ def log_tail(folder: str, since: int = 0) -> str:
     return "".join(f"\n    {line[:500]}" for line in lines[-TAIL_LINES:])
 
 
-def _launch(argv: list[str], folder: str, ready_fd: int) -> None:
+def _launch(argv: list[str], environment: dict[str, str], folder: str, ready_fd: int) -> None:
     log = os.path.join(folder, LOG)
     log_flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     try:
         pid = os.posix_spawn(
             sys.executable,
             [sys.executable, "-I", "-S", _LAUNCHER, *argv],
-            _environment(),
+            environment,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, log, log_flags, 0o600),
@@ -176,6 +208,9 @@ def _understand(line: bytes, folder: str, log_start: int) -> str:
             return READY
         if message.get("busy") is True:
             return BUSY
+        moved = message.get("moved")
+        if isinstance(moved, list) and len(moved) == 2:
+            raise WorkspaceTaken(str(message["failed"]), str(message.get("hint", "")), str(moved[0]), str(moved[1]))
         if "failed" in message:
             raise AttachFailure(str(message["failed"]), str(message.get("hint", "")), str(message.get("code", "")))
     tail = log_tail(folder, log_start) or " it wrote nothing to its log"

@@ -5,15 +5,14 @@ Recovery and timers are commands too.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from graphd.core.events import DAEMON, Actor, AttemptKey
-from graphd.core.model import Definition, Identity, Limits, Output, Source, Spent, State
-from graphd_protocol.states import AttemptOutcome, FailureClass
+from graphd.core.model import Definition, Failure, Identity, Limits, Output, Source, Spent, State
+from graphd_protocol.states import AttemptOutcome, FailureClass, GraphStatus, NodeState, Outcome, SkipReason
 
 
-@dataclass(slots=True, frozen=True)
-class Set:
+class Set(NamedTuple):
     """A checked plan becomes a graph. `missing` maps workers that no installed agent serves to the reason."""
 
     graph: str
@@ -23,7 +22,7 @@ class Set:
     workspace: str
     definitions: tuple[Definition, ...]
     owner: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Limits()
     environment: str | None = None
     delivery_node: str | None = None
     start: bool = True
@@ -33,7 +32,44 @@ class Set:
 
 
 @dataclass(slots=True, frozen=True)
-class Pause:
+class ImportedNode:
+    """How a node of an exported graph stood. One that was not at rest is decided anew."""
+
+    slug: str
+    state: NodeState
+    rounds: int = 0
+    output: Output | None = None
+    failure: Failure | None = None
+    skip: SkipReason | None = None
+    cancel_reason: str | None = None
+    started_at: int | None = None
+    ended_at: int | None = None
+    spent: Spent = field(default_factory=Spent)
+
+
+class Import(NamedTuple):
+    """An exported graph comes back: ended as it was, else `user_paused`."""
+
+    graph: str
+    title: str
+    objective: str
+    source: Source
+    workspace: str
+    definitions: tuple[Definition, ...]
+    nodes: tuple[ImportedNode, ...]
+    status: GraphStatus
+    created_at: int
+    plan_version: int = 1
+    pause_reason: str | None = None
+    outcome: Outcome | None = None
+    owner: str | None = None
+    limits: Limits = Limits()
+    spent: Spent = Spent()
+    environment: str | None = None
+    delivery_node: str | None = None
+
+
+class Pause(NamedTuple):
     """Drain (running nodes finish) or stop (they go back to ready)."""
 
     graph: str
@@ -41,16 +77,14 @@ class Pause:
     reason: str | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class Resume:
+class Resume(NamedTuple):
     """Go on. An environment that was sent becomes the graph's."""
 
     graph: str
     environment: str | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class RetryNodes:
+class RetryNodes(NamedTuple):
     """One node (slug or id) with what hung on it; None: all failed and blocked ones."""
 
     graph: str
@@ -58,31 +92,27 @@ class RetryNodes:
     environment: str | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class Cancel:
+class Cancel(NamedTuple):
     """Stop all, settle the rest."""
 
     graph: str
     reason: str | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class Clear:
+class Clear(NamedTuple):
     """Tombstone; folders removed when empty."""
 
     graph: str
 
 
-@dataclass(slots=True, frozen=True)
-class Finish:
+class Finish(NamedTuple):
     """Settle what has not started as skipped, drain what runs."""
 
     graph: str
     reason: str
 
 
-@dataclass(slots=True, frozen=True)
-class Release:
+class Release(NamedTuple):
     """A person declares a stuck tree dead, naming exactly its pids."""
 
     graph: str
@@ -90,16 +120,14 @@ class Release:
     pids: tuple[int, ...]
 
 
-@dataclass(slots=True, frozen=True)
-class Acknowledge:
+class Acknowledge(NamedTuple):
     """An owner has these deliveries of one graph."""
 
     graph: str
     deliveries: tuple[str, ...]
 
 
-@dataclass(slots=True, frozen=True)
-class AttemptIdentified:
+class AttemptIdentified(NamedTuple):
     """Its keeper answered."""
 
     graph: str
@@ -107,8 +135,7 @@ class AttemptIdentified:
     identity: Identity
 
 
-@dataclass(slots=True, frozen=True)
-class AttemptEnded:
+class AttemptEnded(NamedTuple):
     """Its tree is proven empty (or never was), its result captured and fsynced."""
 
     graph: str
@@ -119,11 +146,10 @@ class AttemptEnded:
     exit_code: int | None = None
     signal: int | None = None
     output: Output | None = None
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = Spent()
 
 
-@dataclass(slots=True, frozen=True)
-class AttemptStuck:
+class AttemptStuck(NamedTuple):
     """Its death can't be proven."""
 
     graph: str
@@ -132,35 +158,32 @@ class AttemptStuck:
     reason: str
 
 
-@dataclass(slots=True, frozen=True)
-class DeadlineReached:
+class DeadlineReached(NamedTuple):
     """Its hard deadline passed (for `shell` every deadline is hard)."""
 
     graph: str
     attempt: AttemptKey
 
 
-@dataclass(slots=True, frozen=True)
-class DaemonStarted:
+class DaemonStarted(NamedTuple):
     """First command of every daemon. `recent_starts`: starts in the last ten minutes, this one included."""
 
     epoch: int
     version: str
     recent_starts: int
+    workspace: str | None = None  # where it lies now, for graphs that were set before it was moved
 
 
-@dataclass(slots=True, frozen=True)
-class Tick:
+class Tick(NamedTuple):
     """A timer of ours went off: the scheduler looks again."""
 
 
-Verb = Set | Pause | Resume | RetryNodes | Cancel | Clear | Finish | Release | Acknowledge
+Verb = Set | Import | Pause | Resume | RetryNodes | Cancel | Clear | Finish | Release | Acknowledge
 Fact = AttemptIdentified | AttemptEnded | AttemptStuck | DeadlineReached | DaemonStarted | Tick
 Command = Verb | Fact
 
 
-@dataclass(slots=True, frozen=True)
-class Request:
+class Request(NamedTuple):
     """A command with who asks, and on what condition.
 
     `fingerprint` is the hash of the params behind `request_id`. With `preview`, a dry run: the function reads the state
@@ -176,8 +199,7 @@ class Request:
     preview: Callable[[State], Any] | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class Done:
+class Done(NamedTuple):
     """What a command answers: its graph and rev, and the nodes whose trees are yet to end."""
 
     graph: str | None
@@ -186,8 +208,7 @@ class Done:
     preview: Any = None
 
 
-@dataclass(slots=True, frozen=True)
-class Capacity:
+class Capacity(NamedTuple):
     """Slots that the scheduler may fill: daemon-wide, and per profile where one has a cap."""
 
     concurrency: int = 8

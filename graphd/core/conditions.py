@@ -14,7 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from graphd_protocol.ids import CONDITION_WORDS, slug_trouble
+from graphd.base.text import Text, t
+from graphd.core.slugs import slug_reason
+from graphd_protocol.ids import CONDITION_WORDS
 from graphd_protocol.states import NODE_STATES
 
 MAX_CHARACTERS: Final = 4_096
@@ -30,8 +32,8 @@ Step: TypeAlias = str | int
 class ConditionMalformed(ValueError):
     """The text is no condition; `offset` counts characters from its start."""
 
-    def __init__(self, offset: int, message: str, hint: str) -> None:
-        super().__init__(f"{message} (character {offset + 1})")
+    def __init__(self, offset: int, message: Text, hint: Text) -> None:
+        super().__init__(t("{message} (character {place})", message=message, place=offset + 1))
         self.offset = offset
         self.message = message
         self.hint = hint
@@ -40,7 +42,7 @@ class ConditionMalformed(ValueError):
 class ConditionUnanswerable(Exception):
     """A well-formed condition has no answer here; the node fails as `verdict_fail` with this reason."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: Text) -> None:
         super().__init__(reason)
         self.reason = reason
 
@@ -109,7 +111,7 @@ _SINGLE = re.compile(r"'([^'\\\x00-\x1f]*)'")
 _OPERATOR = re.compile(r"==|!=|<=|>=|<|>|in(?![A-Za-z0-9_-])")
 _INDEX = re.compile(r"\[[ \t]*([0-9]{1,9})[ \t]*\]")
 _FOREIGN = {"&&": "and", "||": "or", "!": "not", "=": "=="}
-_GRAMMAR_HINT = 'write for example: lint.state == "achieved" and not tests.output.failed > 0'
+_GRAMMAR_HINT = t('write for example: lint.state == "achieved" and not tests.output.failed > 0')
 _LITERALS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
 
 
@@ -118,13 +120,13 @@ def parse(text: str) -> Condition:
     if len(text) > MAX_CHARACTERS:
         raise ConditionMalformed(
             MAX_CHARACTERS,
-            f"a condition has at most {MAX_CHARACTERS} characters",
-            "let a node work it out instead",
+            t("a condition has at most {limit} characters", limit=MAX_CHARACTERS),
+            t("let a node work it out instead"),
         )
     reader = _Reader(text)
     condition = reader.either(0)
     if not reader.is_at_end():
-        raise reader.trouble("the condition should end here, or go on with and / or", _GRAMMAR_HINT)
+        raise reader.trouble(t("the condition should end here, or go on with and / or"), _GRAMMAR_HINT)
     return condition
 
 
@@ -135,14 +137,17 @@ class _Reader:
         self.text = text
         self.at = 0
 
-    def trouble(self, message: str, hint: str, at: int | None = None) -> ConditionMalformed:
+    def trouble(self, message: Text, hint: Text, at: int | None = None) -> ConditionMalformed:
         where = self.at if at is None else at
         rest = self.text[where:]
         for foreign, ours in _FOREIGN.items():
             if rest.startswith(foreign) and not rest.startswith(("==", "!=")):
-                return ConditionMalformed(where, f"{foreign} is not of this language", f"write {ours}")
-        found = f", found {rest[:12]!r}" if rest else ", found the end"
-        return ConditionMalformed(where, message + found, hint)
+                return ConditionMalformed(
+                    where, t("{foreign} is not of this language", foreign=foreign), t("write {ours}", ours=ours)
+                )
+        if not rest:
+            return ConditionMalformed(where, t("{message}, found the end", message=message), hint)
+        return ConditionMalformed(where, t("{message}, found {found!r}", message=message, found=rest[:12]), hint)
 
     def skip(self) -> None:
         match = _SPACE.match(self.text, self.at)
@@ -181,13 +186,15 @@ class _Reader:
 
     def negated(self, depth: int) -> Condition:
         if depth > MAX_DEPTH:
-            raise ConditionMalformed(self.at, f"nested more than {MAX_DEPTH} deep", "take parentheses and not away")
+            raise ConditionMalformed(
+                self.at, t("nested more than {limit} deep", limit=MAX_DEPTH), t("take parentheses and not away")
+            )
         if self.word("not"):
             return Not(self.negated(depth + 1))
         if self.sign("("):
             inner = self.either(depth + 1)
             if not self.sign(")"):
-                raise self.trouble("expected )", "close the parenthesis")
+                raise self.trouble(t("expected )"), t("close the parenthesis"))
             return inner
         return self.comparison()
 
@@ -197,7 +204,9 @@ class _Reader:
         at = self.at
         match = _OPERATOR.match(self.text, at)
         if match is None:
-            raise self.trouble(f"expected an operator after {reference}", "one of == != < <= > >= in")
+            raise self.trouble(
+                t("expected an operator after {reference}", reference=str(reference)), t("one of == != < <= > >= in")
+            )
         operator = match.group()
         self.at = match.end()
         values = self.listed() if operator == "in" else (self.literal(),)
@@ -209,30 +218,39 @@ class _Reader:
         at = self.at
         match = _WORD.match(self.text, at)
         if match is None:
-            raise self.trouble("expected a node", _GRAMMAR_HINT)
+            raise self.trouble(t("expected a node"), _GRAMMAR_HINT)
         slug = match.group()
         if slug in CONDITION_WORDS:
-            raise self.trouble("expected a node", f"{slug} is a word of the condition language")
-        reason = slug_trouble(slug)
+            raise self.trouble(t("expected a node"), t("{slug} is a word of the condition language", slug=slug))
+        reason = slug_reason(slug)
         if reason is not None:
-            raise ConditionMalformed(at, f"{slug!r} is no node's slug", reason)
+            raise ConditionMalformed(at, t("{slug!r} is no node's slug", slug=slug), reason)
         self.at = match.end()
         return Reference(slug, self.path(slug), at)
 
     def path(self, slug: str) -> tuple[Step, ...]:
         if not self.text.startswith(".", self.at):
             raise self.trouble(
-                f"expected .state, .verdict or .output after {slug}", f"write {slug}.state or {slug}.output"
+                t("expected .state, .verdict or .output after {slug}", slug=slug),
+                t("write {slug}.state or {slug}.output", slug=slug),
             )
         first = self.name()
         if first not in PARTS:
             close = difflib.get_close_matches(first, PARTS, 1)
-            hint = f"did you mean {close[0]}?" if close else f"outputs are read as {slug}.output.{first}"
-            raise ConditionMalformed(self.at - len(first), f"a node has no {first!r}: state, verdict or output", hint)
+            hint = (
+                t("did you mean {name}?", name=close[0])
+                if close
+                else t("outputs are read as {slug}.output.{first}", slug=slug, first=first)
+            )
+            raise ConditionMalformed(
+                self.at - len(first), t("a node has no {first!r}: state, verdict or output", first=first), hint
+            )
         steps: list[Step] = [first]
         while self.text.startswith((".", "["), self.at):
             if first != "output":
-                raise self.trouble(f"{first} is a plain text and has nothing inside", "only output has a path")
+                raise self.trouble(
+                    t("{first} is a plain text and has nothing inside", first=first), t("only output has a path")
+                )
             steps.append(self.name() if self.text[self.at] == "." else self.index())
         return tuple(steps)
 
@@ -240,25 +258,25 @@ class _Reader:
         match = _WORD.match(self.text, self.at + 1)
         if match is None:
             self.at += 1
-            raise self.trouble("expected a name after the dot", "names have A-Z a-z 0-9 _ -")
+            raise self.trouble(t("expected a name after the dot"), t("names have A-Z a-z 0-9 _ -"))
         self.at = match.end()
         return match.group()
 
     def index(self) -> int:
         match = _INDEX.match(self.text, self.at)
         if match is None:
-            raise self.trouble("expected a position like [0]", "positions are whole numbers from 0")
+            raise self.trouble(t("expected a position like [0]"), t("positions are whole numbers from 0"))
         self.at = match.end()
         return int(match.group(1))
 
     def listed(self) -> tuple[Scalar, ...]:
         if not self.sign("["):
-            raise self.trouble("expected [ after in", 'write in ["a", "b"]')
+            raise self.trouble(t("expected [ after in"), t('write in ["a", "b"]'))
         values = [self.literal()]
         while self.sign(","):
             values.append(self.literal())
         if not self.sign("]"):
-            raise self.trouble("expected , or ]", "close the list")
+            raise self.trouble(t("expected , or ]"), t("close the list"))
         return tuple(values)
 
     def literal(self) -> Scalar:
@@ -273,9 +291,11 @@ class _Reader:
             match = _WORD.match(self.text, self.at)
             if match is None or match.group() not in _LITERALS:
                 hint = (
-                    f'texts stand in quotes: "{match.group()}"' if match else 'a number, a "text", true, false or null'
+                    t('texts stand in quotes: "{found}"', found=match.group())
+                    if match
+                    else t('a number, a "text", true, false or null')
                 )
-                raise self.trouble("expected a value", hint)
+                raise self.trouble(t("expected a value"), hint)
             value = _LITERALS[match.group()]
         self.at = match.end()
         return value
@@ -284,30 +304,32 @@ class _Reader:
         try:
             value: str = json.loads(quoted)
         except ValueError:
-            raise self.trouble("a text with an unknown escape", "escapes are those of JSON") from None
+            raise self.trouble(t("a text with an unknown escape"), t("escapes are those of JSON")) from None
         return value
 
     def _number(self, text: str) -> Scalar:
         value = json.loads(text)
         if isinstance(value, float) and not math.isfinite(value):
-            raise self.trouble("a number out of range", "at most about 1.8e308")
+            raise self.trouble(t("a number out of range"), t("at most about 1.8e308"))
         return value if isinstance(value, int) else float(value)
 
 
 def _check_values(reference: Reference, operator: str, values: tuple[Scalar, ...], at: int) -> None:
     if operator in ORDERING and (isinstance(values[0], bool) or values[0] is None):
-        raise ConditionMalformed(at, f"{operator} orders numbers and texts only", "compare with == or !=")
+        raise ConditionMalformed(
+            at, t("{operator} orders numbers and texts only", operator=operator), t("compare with == or !=")
+        )
     known = {"state": NODE_STATES, "verdict": VERDICTS}.get(str(reference.path[0]))
     if known is None:
         return
     if operator in ORDERING:
-        raise ConditionMalformed(at, f"{reference.path[0]} has no order", "compare with ==, != or in")
+        raise ConditionMalformed(at, t("{part} has no order", part=reference.path[0]), t("compare with ==, != or in"))
     allowed = {*known, None} if reference.path[0] == "verdict" else set(known)
     for value in values:
         if isinstance(value, bool) or value not in allowed:
             close = difflib.get_close_matches(str(value), known, 1, 0.5)
-            hint = f'did you mean "{close[0]}"?' if close else f"one of {', '.join(known)}"
-            raise ConditionMalformed(at, f"{value!r} is never a {reference.path[0]}", hint)
+            hint = t('did you mean "{name}"?', name=close[0]) if close else t("one of {known}", known=", ".join(known))
+            raise ConditionMalformed(at, t("{value!r} is never a {part}", value=value, part=reference.path[0]), hint)
 
 
 def references(condition: Condition) -> list[tuple[str, tuple[Step, ...]]]:
@@ -367,8 +389,12 @@ def _document(reference: Reference, text: str, is_cut: bool) -> Any:
     try:
         return json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError):
-        why = "is longer than what is kept inline" if is_cut else "is not JSON"
-        raise ConditionUnanswerable(f"{reference}: the output of {reference.slug} {why}") from None
+        names = {"reference": str(reference), "node": reference.slug}
+        if is_cut:
+            reason = t("{reference}: the output of {node} is longer than what is kept inline", **names)
+        else:
+            reason = t("{reference}: the output of {node} is not JSON", **names)
+        raise ConditionUnanswerable(reason) from None
 
 
 def _inside(value: Any, step: Step) -> Any:
@@ -392,20 +418,24 @@ def _ordered(condition: Comparison, value: Any) -> bool:
     wanted = condition.values[0]
     both_numbers = _is_number(value) and _is_number(wanted)
     if not both_numbers and not (isinstance(value, str) and isinstance(wanted, str)):
-        kind = "missing" if value is None else f"a {_kind(value)}"
         asked = f"{condition.reference} {condition.operator} {json.dumps(wanted)}"
-        raise ConditionUnanswerable(f"{asked}: the left side is {kind}, not a {_kind(wanted)}")
+        reason = t(
+            "{asked}: the left side is {kind}, not {wanted}", asked=asked, kind=_kind(value), wanted=_kind(wanted)
+        )
+        raise ConditionUnanswerable(reason)
     answers: dict[str, bool] = {
         "<": value < wanted, "<=": value <= wanted, ">": value > wanted, ">=": value >= wanted
     }  # fmt: skip
     return answers[condition.operator]
 
 
-def _kind(value: Any) -> str:
+def _kind(value: Any) -> Text:
+    if value is None:
+        return t("missing")
     if isinstance(value, bool):
-        return "boolean"
+        return t("a boolean")
     if _is_number(value):
-        return "number"
+        return t("a number")
     if isinstance(value, str):
-        return "text"
-    return "list" if isinstance(value, list) else "object"
+        return t("a text")
+    return t("a list") if isinstance(value, list) else t("an object")

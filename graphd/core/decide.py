@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from graphd.base.text import t
 from graphd.core import facts, verbs
 from graphd.core.commands import (
     Acknowledge,
@@ -14,6 +15,7 @@ from graphd.core.commands import (
     DeadlineReached,
     Done,
     Finish,
+    Import,
     Pause,
     Release,
     Request,
@@ -61,13 +63,25 @@ def _drafts(state: State, tape: Tape, request: Request, now: int) -> list[Draft]
         return []
     if isinstance(command, DaemonStarted):
         return facts.daemon_started(state, tape, command, now=now)
+    # What checks plans is imported with the first one: a daemon answers its first client without.
     if isinstance(command, Set):
-        return verbs.set_graph(state, tape, request, command, now=now)
+        from graphd.core.setting import set_graph
+
+        return set_graph(state, tape, request, command, now=now)
+    if isinstance(command, Import):
+        from graphd.core.imports import import_graph
+
+        return import_graph(state, tape, request, command, now=now)
     graph = state.graphs.get(command.graph)
     if isinstance(command, AttemptIdentified | AttemptEnded | AttemptStuck | DeadlineReached):
         return facts.attempt_fact(state, tape, command, now=now)
     if graph is None:
-        raise Refused("notFound", f"no graph {command.graph}", "graphd status lists the graphs", graph=command.graph)
+        raise Refused(
+            "notFound",
+            t("no graph {graph}", graph=command.graph),
+            t("graphd status lists the graphs"),
+            graph=command.graph,
+        )
     _check_expectations(graph, request)
     draft = Draft(state, tape, graph.id, now=now, actor=request.actor, operation=_OPERATIONS[type(command)])
     match command:
@@ -98,15 +112,24 @@ _OPERATIONS: dict[type, str] = {
 
 def _check_expectations(graph: Graph, request: Request) -> None:
     for name, expected, actual in (
-        ("rev", request.expected_rev, graph.rev),
-        ("plan version", request.expected_plan, graph.plan_version),
+        (t("rev"), request.expected_rev, graph.rev),
+        (t("plan version"), request.expected_plan, graph.plan_version),
     ):
         if expected is not None and expected != actual:
             raise Refused(
-                "conflict", f"{graph.title}: expected {name} {expected}, it is {actual}",
-                "read the graph again, then decide anew",
-                graph=graph.id, rev=graph.rev, planVersion=graph.plan_version,
-            )  # fmt: skip
+                "conflict",
+                t(
+                    "{graph}: expected {name} {expected}, it is {actual}",
+                    graph=graph.title,
+                    name=name,
+                    expected=expected,
+                    actual=actual,
+                ),
+                t("read the graph again, then decide anew"),
+                graph=graph.id,
+                rev=graph.rev,
+                planVersion=graph.plan_version,
+            )
 
 
 def _done(state: State, request: Request, drafts: list[Draft]) -> Done:

@@ -4,6 +4,7 @@ ones before leave.
 
 from typing import Any
 
+from graphd.base.text import Text
 from graphd.core.events import Actor, Change, Effect, Event
 from graphd.core.evolve import evolve
 from graphd.core.model import Graph, Node, State
@@ -28,7 +29,9 @@ class Draft:
         return self.state.graphs[self.change.graph]
 
     def emit(self, kind: str, node: Node | None = None, /, **payload: Any) -> None:
-        """Add an event and apply it."""
+        """Add an event and apply it. A reason is logged as plain English: live and replayed state are the same."""
+        if isinstance(payload.get("reason"), Text):
+            payload["reason"] = str(payload["reason"])
         event = Event(
             graph=self.change.graph, rev=self.change.rev, index=len(self.change.events), at=self.now, kind=kind,
             node=node.id if node else None, payload=payload, actor=self.actor,

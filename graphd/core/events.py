@@ -1,7 +1,7 @@
 """Events, changes, effects and refusals: what the core returns. Events are past tense, effects imperative."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphd_protocol.states import ActorKind
 
@@ -50,55 +50,48 @@ class Change:
         return list(dict.fromkeys(e.node for e in self.events if e.node is not None))
 
 
-@dataclass(slots=True, frozen=True)
-class StartAttempt:
+class StartAttempt(NamedTuple):
     """Make the folder and spawn the keeper."""
 
     graph: str
     attempt: AttemptKey
 
 
-@dataclass(slots=True, frozen=True)
-class StopAttempt:
+class StopAttempt(NamedTuple):
     """End its tree; report the settlement when it is proven empty."""
 
     graph: str
     attempt: AttemptKey
 
 
-@dataclass(slots=True, frozen=True)
-class RecheckAttempt:
+class RecheckAttempt(NamedTuple):
     """Look again whether a stuck tree is dead."""
 
     graph: str
     attempt: AttemptKey
 
 
-@dataclass(slots=True, frozen=True)
-class AdoptAttempt:
+class AdoptAttempt(NamedTuple):
     """An unsettled attempt found at a start: go by the recovery table."""
 
     graph: str
     attempt: AttemptKey
 
 
-@dataclass(slots=True, frozen=True)
-class CollectAttempt:
+class CollectAttempt(NamedTuple):
     """Its settlement is committed: tell the keeper to go."""
 
     graph: str
     attempt: AttemptKey
 
 
-@dataclass(slots=True, frozen=True)
-class RemoveGraphFiles:
+class RemoveGraphFiles(NamedTuple):
     """The graph was cleared: remove its attempt folders."""
 
     graph: str
 
 
-@dataclass(slots=True, frozen=True)
-class WakeAt:
+class WakeAt(NamedTuple):
     """Run the scheduler again at this time (ms since the epoch)."""
 
     at: int

@@ -73,7 +73,7 @@ def _graph_set(state: State, tape: Tape, event: Event) -> None:
     p = event.payload
     graph = Graph(
         id=event.graph, title=p["title"], objective=p["objective"], source=Source(**p["source"]),
-        workspace=p["workspace"], created_at=event.at, updated_at=event.at, owner=p["owner"],
+        workspace=p["workspace"], created_at=p.get("created_at", event.at), updated_at=event.at, owner=p["owner"],
         environment=p["environment"], delivery_node=p["delivery_node"], variables=p["variables"],
         replaces=p["replaces"],
         limits=Limits(**p["limits"]), counts=dict.fromkeys(NODE_STATES, 0),
@@ -93,6 +93,27 @@ def _plan_installed(state: State, tape: Tape, event: Event) -> None:
         tape.put(graph.counts, "waiting", graph.counts["waiting"] + 1)
     tape.set(graph, "plan_version", event.payload["version"])
     derive.link(graph)
+
+
+def _states_imported(state: State, tape: Tape, event: Event) -> None:
+    """Follows `plan_installed` in the change that makes the graph: nobody has seen its nodes waiting."""
+    graph = state.graphs[event.graph]
+    tape.set(graph, "spent", Spent(**event.payload["spent"]))
+    for slug, row in event.payload["nodes"].items():
+        node = graph.nodes[node_id(slug)]
+        to: NodeState = row["state"]
+        tape.put(graph.counts, node.state, graph.counts[node.state] - 1)
+        tape.put(graph.counts, to, graph.counts[to] + 1)
+        for name in ("state", "rounds", "skip", "cancel_reason", "started_at", "ended_at"):
+            tape.set(node, name, row[name])
+        tape.set(node, "spent", Spent(**row["spent"]))
+        tape.set(node, "output", Output(**row["output"]) if row["output"] else None)
+        tape.set(node, "failure", Failure(**row["failure"]) if row["failure"] else None)
+    derive.link(graph)
+
+
+def _workspace_moved(state: State, tape: Tape, event: Event) -> None:
+    tape.set(state.graphs[event.graph], "workspace", event.payload["workspace"])
 
 
 def _epoch_started(state: State, tape: Tape, event: Event) -> None:
@@ -372,6 +393,8 @@ def _delivery_acknowledged(state: State, tape: Tape, event: Event) -> None:
 EVOLVERS: dict[str, Callable[[State, Tape, Event], None]] = {
     "graph_set": _graph_set,
     "plan_installed": _plan_installed,
+    "states_imported": _states_imported,
+    "workspace_moved": _workspace_moved,
     "epoch_started": _epoch_started,
     "environment_set": _environment_set,
     "paused": _paused,

@@ -5,6 +5,7 @@ Attempt).
 from dataclasses import asdict
 from typing import Any
 
+from graphd.base.text import t
 from graphd.core.commands import (
     AttemptEnded,
     AttemptIdentified,
@@ -68,7 +69,7 @@ def settle_attempt(draft: Draft, attempt: Attempt, fact: AttemptEnded) -> None:
     was_stuck = attempt.state == "stuck"
     outcome, failure_class = _verdict(graph, attempt, fact)
     is_counted = outcome not in ("put_back", "paused") and fact.outcome != "put_back"
-    reason = fact.reason or ("it ran out of time" if failure_class == "timeout" else None)
+    reason = fact.reason or (t("it ran out of time") if failure_class == "timeout" else None)
     _emit(
         draft, "attempt_settled", attempt, outcome=outcome, failure_class=failure_class, reason=reason,
         exit_code=fact.exit_code, signal=fact.signal, spent=_spent_row(fact.spent), is_counted=is_counted,
@@ -128,13 +129,13 @@ def _move_node(
         draft.emit("node_achieved", node, output=kept)
     elif outcome == "cancelled":
         wish = draft.graph.stopping
-        draft.emit("node_cancelled", node, reason=(wish.reason if wish else None) or "cancelled", output=kept)
+        draft.emit("node_cancelled", node, reason=(wish.reason if wish else None) or t("cancelled"), output=kept)
     elif outcome in ("put_back", "paused"):
         _put_back(draft, node, outcome)
     elif outcome == "lost":
-        _lost(draft, node, attempt, reason or "its processes ended without a record")
+        _lost(draft, node, attempt, reason or t("its processes ended without a record"))
     else:
-        _failed(draft, node, attempt, failure_class or "exec_failed", reason or "it failed", output=output)
+        _failed(draft, node, attempt, failure_class or "exec_failed", reason or t("it failed"), output=output)
 
 
 def _put_back(draft: Draft, node: Node, why: str, not_before: int | None = None) -> None:
@@ -154,9 +155,22 @@ def _lost(draft: Draft, node: Node, attempt: Attempt, reason: str) -> None:
     if draft.graph.status != "active" or draft.graph.stopping is not None:
         return
     if policy == "pause":
-        _pause_infra(draft, f"attempt {node.slug}@{attempt.number} was lost: {reason}", "lost")
+        _pause_infra(
+            draft,
+            t("attempt {node}@{number} was lost: {reason}", node=node.slug, number=attempt.number, reason=reason),
+            "lost",
+        )
     elif node.lost_in_row >= LOST_IN_ROW_LIMIT:
-        _pause_infra(draft, f"{node.slug} was lost {node.lost_in_row} times in a row: {reason}", "lost")
+        _pause_infra(
+            draft,
+            t(
+                "{node} was lost {count} times in a row: {reason}",
+                node=node.slug,
+                count=node.lost_in_row,
+                reason=reason,
+            ),
+            "lost",
+        )
 
 
 def _pause_infra(draft: Draft, reason: str, cause: str) -> None:
@@ -225,18 +239,23 @@ def release(draft: Draft, command: Release) -> None:
     stuck = [graph.attempts[key] for key in graph.live if key[0] == node.id and graph.attempts[key].state == "stuck"]
     if not stuck:
         raise Refused(
-            "invalidTransition", f"{node.slug} is not stuck", "graphd processes shows what runs", graph=graph.id,
-            node=node.slug, **{"from": node.state, "to": "released"}, rev=graph.rev,
-        )  # fmt: skip
+            "invalidTransition",
+            t("{node} is not stuck", node=node.slug),
+            t("graphd processes shows what runs"),
+            graph=graph.id,
+            node=node.slug,
+            **{"from": node.state, "to": "released"},
+            rev=graph.rev,
+        )
     attempt = stuck[0]
     if set(command.pids) != set(attempt.stuck_pids):
         named = " ".join(map(str, attempt.stuck_pids)) or "none"
         raise Refused(
-            "stuck", f"{node.slug} is stuck on pids {named}; name exactly these",
-            f"graphd release {node.slug} --pids {named}",
+            "stuck", t("{node} is stuck on pids {named}; name exactly these", node=node.slug, named=named),
+            t("graphd release {node} --pids {named}", node=node.slug, named=named),
             graph=graph.id, node=node.slug, pids=list(attempt.stuck_pids),
         )  # fmt: skip
-    ended = AttemptEnded(graph.id, attempt.key, "lost", reason="released by a person", spent=Spent())
+    ended = AttemptEnded(graph.id, attempt.key, "lost", reason=t("released by a person"), spent=Spent())
     settle_attempt(draft, attempt, ended)
 
 
@@ -246,16 +265,24 @@ def daemon_started(state: State, tape: Tape, command: DaemonStarted, *, now: int
     """
     drafts = []
     for graph in list(state.graphs.values()):
-        if graph.is_ended and not graph.live:
+        is_elsewhere = command.workspace is not None and graph.workspace != command.workspace
+        is_at_rest = graph.is_ended and not graph.live
+        if is_at_rest and not is_elsewhere:
             continue
         draft = Draft(state, tape, graph.id, now=now, actor=DAEMON, operation="checkpoint")
+        drafts.append(draft)
+        if is_elsewhere:
+            draft.emit("workspace_moved", workspace=command.workspace)
+        if is_at_rest:
+            continue
         draft.emit("epoch_started", epoch=command.epoch, version=command.version)
         if command.recent_starts >= STARTS_LIMIT and graph.status == "active" and graph.stopping is None:
-            reason = f"the daemon started {command.recent_starts} times in ten minutes; graphd resume goes on"
+            reason = t(
+                "the daemon started {count} times in ten minutes; graphd resume goes on", count=command.recent_starts
+            )
             draft.emit("paused", status="infra_paused", reason=reason, cause="starts")
         for key in graph.live:
             draft.then(AdoptAttempt(graph.id, key))
             if graph.attempts[key].state == "stopping" or graph.stopping is not None:
                 draft.then(StopAttempt(graph.id, key))
-        drafts.append(draft)
     return drafts

@@ -8,17 +8,21 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Final
 
+from graphd.base.text import Text, t
 from graphd.core.conditions import ConditionMalformed, comparisons, parse
 from graphd.core.model import Definition, Limits
-from graphd_protocol.ids import FINAL_ID, node_id, slug_trouble
+from graphd.core.slugs import slug_reason
+from graphd_protocol.ids import FINAL_ID, node_id
 
 HARD_CAP: Final = 10_000
 PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)\s*\}\}")
 SOURCE: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*)(?:\.output(?:\.[A-Za-z0-9_-]+)*)?\Z")
 _VARIABLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\Z")
 _SUGGEST_FROM = 2_000  # difflib over more names than this would cost more than the suggestion is worth
+_WORDS_GUESSED = 40  # the same for each more word that is no node: a hub that is renamed leaves one in every node
 _NAMED_IN_CYCLE = 12
 _CYCLES_TOLD = 8
 
@@ -33,8 +37,8 @@ class PlanTrouble:
 
     code: str
     slug: str
-    message: str
-    hint: str
+    message: Text
+    hint: Text
     index: int = -1
     part: str = "nodes"
     item: int | str | None = None
@@ -64,8 +68,8 @@ def check_plan(
         troubles += _spec_troubles(index, definition)
         troubles += _worker_troubles(index, definition, workers)
     if delivery_node is not None and delivery_node not in known:
-        hint = suggestion(delivery_node, known) or "name a node of this plan"
-        message = f"delivery node {delivery_node} is no node of this plan"
+        hint = suggestion(delivery_node, known) or t("name a node of this plan")
+        message = t("delivery node {delivery_node} is no node of this plan", delivery_node=delivery_node)
         troubles.append(PlanTrouble("delivery.unknown", delivery_node, message, hint, part="delivery_node"))
     return troubles
 
@@ -77,25 +81,30 @@ def collapse(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
     )
 
 
-def suggestion(word: str, known: Collection[str]) -> str | None:
+def suggestion(word: str, known: Collection[str]) -> Text | None:
     """`did you mean …?` where a known word is close."""
     if not known or len(known) > _SUGGEST_FROM:
         return None
     by_lower = {k.lower(): k for k in sorted(known, reverse=True)}
     close = difflib.get_close_matches(word.lower(), by_lower, 1)
-    return f"did you mean {by_lower[close[0]]}?" if close else None
+    return t("did you mean {name}?", name=by_lower[close[0]]) if close else None
 
 
 def _size_trouble(definitions: Sequence[Definition], limits: Limits) -> PlanTrouble | None:
     count = len(definitions)
     if count == 0:
-        return PlanTrouble("plan.empty", "", "the plan has no nodes", "give it at least one")
+        return PlanTrouble("plan.empty", "", t("the plan has no nodes"), t("give it at least one"))
     if count > HARD_CAP:
-        return PlanTrouble("plan.tooLarge", "", f"{count} nodes; the hard cap is {HARD_CAP}", "split it into graphs")
+        return PlanTrouble(
+            "plan.tooLarge",
+            "",
+            t("{count} nodes; the hard cap is {limit}", count=count, limit=HARD_CAP),
+            t("split it into graphs"),
+        )
     if count > limits.max_nodes:
         return PlanTrouble(
-            "plan.tooLarge", "", f"{count} nodes; this graph may have {limits.max_nodes}",
-            f"raise max_total_nodes (at most {HARD_CAP})",
+            "plan.tooLarge", "", t("{count} nodes; this graph may have {limit}", count=count, limit=limits.max_nodes),
+            t("raise max_total_nodes (at most {limit})", limit=HARD_CAP),
         )  # fmt: skip
     return None
 
@@ -106,30 +115,40 @@ def _slug_troubles(definitions: Sequence[Definition]) -> list[PlanTrouble]:
     ids: dict[str, str] = {}
     for index, definition in enumerate(definitions):
         slug = definition.slug
-        if reason := slug_trouble(slug):
-            hint = "the final check makes its own node" if slug == FINAL_ID else "rename the node"
-            troubles.append(PlanTrouble("slug.invalid", slug, f"{slug!r}: {reason}", hint, index, "slug"))
+        if reason := slug_reason(slug):
+            hint = t("the final check makes its own node") if slug == FINAL_ID else t("rename the node")
+            troubles.append(
+                PlanTrouble(
+                    "slug.invalid", slug, t("{slug!r}: {reason}", slug=slug, reason=reason), hint, index, "slug"
+                )
+            )
         elif slug in seen:
-            message = f"{slug} is already node {seen[slug] + 1} of this plan"
-            troubles.append(PlanTrouble("slug.duplicate", slug, message, "give each node its own id", index, "slug"))
+            message = t("{slug} is already node {place} of this plan", slug=slug, place=seen[slug] + 1)
+            troubles.append(PlanTrouble("slug.duplicate", slug, message, t("give each node its own id"), index, "slug"))
         elif (other := ids.setdefault(node_id(slug), slug)) != slug:
-            message = f"{slug} and {other} have the same node id {node_id(slug)}"
-            troubles.append(PlanTrouble("slug.collision", slug, message, "rename one of the two", index, "slug"))
+            message = t("{slug} and {other} have the same node id {id}", slug=slug, other=other, id=node_id(slug))
+            troubles.append(PlanTrouble("slug.collision", slug, message, t("rename one of the two"), index, "slug"))
         seen.setdefault(slug, index)
     return troubles
 
 
 def _need_troubles(definitions: Sequence[Definition]) -> list[PlanTrouble]:
     troubles = []
+    guesses: dict[str, Text | None] = {}
     known = {d.slug for d in definitions}
     for index, definition in enumerate(definitions):
         for place, need in enumerate(definition.needs):
             if need == definition.slug:
-                message, hint = f"{need} needs itself", "remove it from needs"
+                message, hint = t("{need} needs itself", need=need), t("remove it from needs")
                 troubles.append(PlanTrouble("need.self", need, message, hint, index, "needs", place))
             elif need not in known:
-                message = f"{definition.slug} needs {need}, which is no node of this plan"
-                hint = suggestion(need, known - {definition.slug}) or "add that node, or remove it from needs"
+                message = t("{node} needs {need}, which is no node of this plan", node=definition.slug, need=need)
+                if need not in guesses:
+                    is_cheap = len(guesses) < _WORDS_GUESSED
+                    guesses[need] = suggestion(need, known - {definition.slug}) if is_cheap else None
+                guess = guesses[need]
+                is_other = guess is not None and guess.values["name"] != definition.slug
+                hint = guess if guess is not None and is_other else t("add that node, or remove it from needs")
                 troubles.append(PlanTrouble("need.unknown", definition.slug, message, hint, index, "needs", place))
     return troubles
 
@@ -191,14 +210,18 @@ def _cycle_from(start: str, links: Mapping[str, list[str]], gone: set[str], plac
 
 
 def _cycle_trouble(cycle: list[str], first: Definition, index: int) -> PlanTrouble:
-    shown = [*cycle, cycle[0]]
+    shown: list[str] = [*cycle, cycle[0]]
     if len(shown) > _NAMED_IN_CYCLE:
         left_out = len(shown) - _NAMED_IN_CYCLE
-        shown = [*shown[: _NAMED_IN_CYCLE - 2], f"… {left_out} more …", *shown[-2:]]
+        shown = [*shown[: _NAMED_IN_CYCLE - 2], t("… {left_out} more …", left_out=left_out), *shown[-2:]]
     return PlanTrouble(
-        "plan.cycle", cycle[0], f"a cycle: {' needs '.join(shown)}", "remove one of these needs",
+        "plan.cycle", cycle[0], t("a cycle: {chain}", chain=_chain(shown)), t("remove one of these needs"),
         index, "needs", first.needs.index(cycle[1]), tuple(cycle),
     )  # fmt: skip
+
+
+def _chain(slugs: list[str]) -> str:
+    return reduce(lambda rest, slug: t("{node} needs {rest}", node=slug, rest=rest), reversed(slugs))
 
 
 def _condition_troubles(index: int, definition: Definition) -> list[PlanTrouble]:
@@ -208,13 +231,13 @@ def _condition_troubles(index: int, definition: Definition) -> list[PlanTrouble]
     try:
         leaves = comparisons(parse(definition.condition))
     except ConditionMalformed as trouble:
-        message = f"condition of {slug}: {trouble.message}"
+        message = t("condition of {slug}: {trouble}", slug=slug, trouble=trouble.message)
         return [PlanTrouble("condition.malformed", slug, message, trouble.hint, index, "condition", trouble.offset)]
     troubles = []
     for reference in (leaf.reference for leaf in leaves):
         if reference.slug not in definition.needs:
-            message = f"condition of {slug} reads {reference.slug}, which {slug} does not need"
-            hint = suggestion(reference.slug, definition.needs) or f"add {reference.slug} to its needs"
+            message = t("condition of {slug} reads {node}, which {slug} does not need", slug=slug, node=reference.slug)
+            hint = suggestion(reference.slug, definition.needs) or t("add {node} to its needs", node=reference.slug)
             troubles.append(
                 PlanTrouble("condition.notANeed", slug, message, hint, index, "condition", reference.offset)
             )
@@ -227,14 +250,19 @@ def _mapping_troubles(index: int, definition: Definition) -> list[PlanTrouble]:
     for name, source in definition.input_mapping:
         match = SOURCE.match(source)
         if not _VARIABLE.match(name):
-            code, message = "mapping.name", f"{name!r} is no name for an input of {slug}"
-            hint = "1 to 64 of A-Z a-z 0-9 _ -: it becomes a file name"
+            code, message = "mapping.name", t("{name!r} is no name for an input of {slug}", name=name, slug=slug)
+            hint = t("1 to 64 of A-Z a-z 0-9 _ -: it becomes a file name")
         elif match is None:
-            code, message = "mapping.malformed", f"{source!r} is no source of an input"
-            hint = "write slug, slug.output or slug.output.a.b"
+            code, message = "mapping.malformed", t("{source!r} is no source of an input", source=source)
+            hint = t("write slug, slug.output or slug.output.a.b")
         elif match.group(1) not in definition.needs:
-            code, message = "mapping.notANeed", f"{slug} reads {match.group(1)}, which it does not need"
-            hint = suggestion(match.group(1), definition.needs) or f"add {match.group(1)} to its needs"
+            code, message = (
+                "mapping.notANeed",
+                t("{slug} reads {source_slug}, which it does not need", slug=slug, source_slug=match.group(1)),
+            )
+            hint = suggestion(match.group(1), definition.needs) or t(
+                "add {source_slug} to its needs", source_slug=match.group(1)
+            )
         else:
             continue
         troubles.append(PlanTrouble(code, slug, message, hint, index, "input_mapping", name))
@@ -245,15 +273,22 @@ def _spec_troubles(index: int, definition: Definition) -> list[PlanTrouble]:
     slug, spec = definition.slug, definition.spec
     if not spec.strip():
         return [
-            PlanTrouble("spec.empty", slug, f"{slug} has nothing to do", "give it a prompt or a script", index, "spec")
+            PlanTrouble(
+                "spec.empty",
+                slug,
+                t("{slug} has nothing to do", slug=slug),
+                t("give it a prompt or a script"),
+                index,
+                "spec",
+            )
         ]
     if "\0" in spec:
         return [
             PlanTrouble(
                 "spec.malformed",
                 slug,
-                f"{slug}: a NUL character",
-                "remove it",
+                t("{slug}: a NUL character", slug=slug),
+                t("remove it"),
                 index,
                 "spec",
                 spec.index("\0"),
@@ -266,18 +301,22 @@ def _spec_troubles(index: int, definition: Definition) -> list[PlanTrouble]:
         return []
     name = match.group(1)
     variable = name.removeprefix("inputs.").replace("-", "_").replace(".", "_")
-    hint = f'use "$GRAPHD_VAR_{variable}" for an input, the file "$GRAPHD_INPUT_DIR/{name}" for a need'
-    message = f"{slug}: a shell script is no template, {match.group()} would stay as it is"
+    hint = t(
+        'use "$GRAPHD_VAR_{variable}" for an input, the file "$GRAPHD_INPUT_DIR/{name}" for a need',
+        variable=variable,
+        name=name,
+    )
+    message = t("{slug}: a shell script is no template, {found} would stay as it is", slug=slug, found=match.group())
     return [PlanTrouble("template.inShell", slug, message, hint, index, "spec", match.start())]
 
 
 def _worker_troubles(index: int, definition: Definition, workers: Collection[str] | None) -> list[PlanTrouble]:
     if workers is None or definition.worker in workers:
         return []
-    message = f"{definition.slug}: no worker is called {definition.worker}"
-    known = f"known: {', '.join(sorted(workers))}"
+    message = t("{node}: no worker is called {worker}", node=definition.slug, worker=definition.worker)
+    known = t("known: {known}", known=", ".join(sorted(workers)))
     close = suggestion(definition.worker, workers)
-    hint = f"{close} ({known})" if close else known
+    hint = t("{hint} ({known})", hint=close, known=known) if close else known
     return [PlanTrouble("worker.unknown", definition.slug, message, hint, index, "worker")]
 
 

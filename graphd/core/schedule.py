@@ -4,6 +4,7 @@ One attempt, 1).
 
 import heapq
 
+from graphd.base.text import t
 from graphd.core.commands import Capacity
 from graphd.core.derive import rebuild_queues
 from graphd.core.draft import Draft
@@ -115,11 +116,15 @@ class _Starts:
 
     def _missing(self, graph: Graph, node: Node) -> None:
         """No installed agent serves this worker: an optional node fails, a required one holds the graph."""
-        reason = f"no installed agent serves worker {node.definition.worker}; graphd agents shows what was searched"
+        worker = node.definition.worker
         if node.required:
             self._held.append((graph, node))
-            self._agentless[graph.id] = f"{node.slug}: {reason}"
+            self._agentless[graph.id] = t(
+                "{node}: no installed agent serves worker {worker}; graphd agents shows what was searched",
+                node=node.slug, worker=worker,
+            )  # fmt: skip
             return
+        reason = t("no installed agent serves worker {worker}; graphd agents shows what was searched", worker=worker)
         draft = self._draft(graph)
         draft.emit("node_failed", node, **{"class": "agent_missing"}, reason=reason)
         ripple(draft, [node])

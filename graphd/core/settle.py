@@ -5,13 +5,17 @@ All of it happens in the change that caused it.
 """
 
 from collections import deque
+from typing import TYPE_CHECKING
 
-from graphd.core.conditions import ConditionUnanswerable, Facts, evaluate, parse
+from graphd.base.text import t
 from graphd.core.draft import Draft
 from graphd.core.events import RemoveGraphFiles
 from graphd.core.model import Graph, Node
 from graphd_protocol.ids import node_id
 from graphd_protocol.states import Outcome, SkipReason
+
+if TYPE_CHECKING:
+    from graphd.core.conditions import Facts
 
 END_TEXT_LIMIT_BYTES = 65_536
 
@@ -60,10 +64,14 @@ def admit_if_due(draft: Draft, node: Node) -> bool:
         return False
     graph = draft.graph
     if node.definition.condition is not None:
+        from graphd.core.conditions import ConditionUnanswerable, evaluate, parse  # as in `decide`: with the first one
+
         try:
             holds = evaluate(parse(node.definition.condition), lambda slug: _facts(graph, slug))
         except ConditionUnanswerable as trouble:
-            draft.emit("node_failed", node, **{"class": "verdict_fail"}, reason=f"condition: {trouble}")
+            draft.emit(
+                "node_failed", node, **{"class": "verdict_fail"}, reason=t("condition: {reason}", reason=trouble.reason)
+            )
             return True
         if not holds:
             skip(draft, node, "condition_false")
@@ -80,7 +88,9 @@ def skip(draft: Draft, node: Node, reason: SkipReason) -> None:
     draft.emit("node_skipped", node, reason=reason)
 
 
-def _facts(graph: Graph, slug: str) -> Facts:
+def _facts(graph: Graph, slug: str) -> "Facts":
+    from graphd.core.conditions import Facts
+
     node = graph.nodes[node_id(slug)]
     output = node.output
     if output is None:
@@ -114,7 +124,7 @@ def conclude_stop(draft: Draft) -> None:
     if wish is None or graph.live:
         _pause_for_stuck(draft, graph)
     elif wish.verb == "pause":
-        draft.emit("paused", status="user_paused", reason=wish.reason or "paused", cause=None)
+        draft.emit("paused", status="user_paused", reason=wish.reason or t("paused"), cause=None)
         conclude(draft)
     elif wish.verb == "cancel":
         draft.emit("cancelled", reason=wish.reason)
@@ -141,7 +151,7 @@ def _pause_for_stuck(draft: Draft, graph: Graph) -> None:
     draft.emit(
         "paused",
         status="infra_paused",
-        reason=f"can't prove that the processes of {names} are dead",
+        reason=t("can't prove that the processes of {names} are dead", names=names),
         cause="stuck",
     )
 
@@ -150,10 +160,10 @@ def _standing_trouble(graph: Graph) -> str | None:
     """Why a graph whose nodes are all at rest is not complete, or None."""
     for node in graph.nodes.values():
         if node.state == "failed" and node.required and node.failure is not None:
-            return f"required node {node.slug} failed: {node.failure.reason}"
+            return t("required node {node} failed: {reason}", node=node.slug, reason=node.failure.reason)
     sinks = [node for node in graph.nodes.values() if not node.dependants]
     if all(_is_tainted(graph, sink) for sink in sinks):
-        return "every end of the graph failed, or was skipped because what came before it failed"
+        return t("every end of the graph failed, or was skipped because what came before it failed")
     return None
 
 

@@ -50,6 +50,24 @@ class Tape:
             else:
                 target[name] = old
 
+    @classmethod
+    def unwound(cls) -> "Tape":
+        """One that keeps nothing: for the replay of a log, where nothing is ever taken back."""
+        return _Unwound()
+
     def clear(self) -> None:
         """Forget the old values: the change is committed."""
         self._undo.clear()
+
+
+class _Unwound(Tape):
+    __slots__ = ()
+
+    def set(self, target: object, name: str, value: object) -> None:
+        setattr(target, name, value)
+
+    def put(self, mapping: dict[K, V], key: K, value: V) -> None:
+        mapping[key] = value
+
+    def drop(self, mapping: dict[K, Any], key: K) -> None:
+        mapping.pop(key, None)

@@ -1,15 +1,11 @@
 """The verbs of people and agents (model.md, Verbs). Intent first, status when true."""
 
-from dataclasses import asdict
-
-from graphd.core.codec import dump_definition
-from graphd.core.commands import Acknowledge, Cancel, Finish, Pause, Request, Resume, RetryNodes, Set
+from graphd.base.text import t
+from graphd.core.commands import Acknowledge, Cancel, Finish, Pause, Resume, RetryNodes
 from graphd.core.draft import Draft
 from graphd.core.events import Actor, RecheckAttempt, Refused, StopAttempt
-from graphd.core.model import Graph, Node, State
-from graphd.core.plan import check_plan, collapse, effective_required
+from graphd.core.model import Graph, Node
 from graphd.core.settle import conclude, conclude_stop, ripple, skip
-from graphd.core.tape import Tape
 from graphd_protocol.ids import node_id
 from graphd_protocol.states import STOP_STRENGTH, VERB_TABLE, StopReason, StopVerb
 
@@ -17,7 +13,7 @@ from graphd_protocol.states import STOP_STRENGTH, VERB_TABLE, StopReason, StopVe
 def refuse_transition(graph: Graph, verb: str, why: str, hint: str) -> Refused:
     """The refusal of a verb that the graph's status, or a standing wish, does not take."""
     return Refused(
-        "invalidTransition", f"can't {verb} {graph.title}: {why}", hint,
+        "invalidTransition", t("can't {verb} {graph}: {why}", verb=verb, graph=graph.title, why=why), hint,
         graph=graph.id, **{"from": graph.status, "to": verb}, rev=graph.rev,
     )  # fmt: skip
 
@@ -26,102 +22,34 @@ def _admit(graph: Graph, verb: str, *, is_stop: StopVerb | None = None) -> str:
     """The word of the verb table for this status; raises where it says no, or where a wish to stop stands."""
     wish = graph.stopping
     if wish is not None and not (is_stop and STOP_STRENGTH[is_stop] >= STOP_STRENGTH[wish.verb]):
-        hint = f"a {wish.verb} by {wish.by} stands; it ends when its processes have; graphd status shows which"
-        raise refuse_transition(graph, verb, f"it is stopping ({wish.verb})", hint)
+        hint = t(
+            "a {verb} by {by} stands; it ends when its processes have; graphd status shows which",
+            verb=wish.verb,
+            by=wish.by,
+        )
+        raise refuse_transition(graph, verb, t("it is stopping ({verb})", verb=wish.verb), hint)
     word = VERB_TABLE[verb][graph.status]
     if word == "no":
         raise refuse_transition(
             graph,
             verb,
-            f"it is {graph.status}",
-            _HINTS.get((verb, graph.status), "graphd status shows what it takes"),
+            t("it is {status}", status=graph.status),
+            _HINTS.get((verb, graph.status), t("graphd status shows what it takes")),
         )
     return word
 
 
 _HINTS = {
-    ("resume", "active"): "it is running already; graphd watch shows it",
-    ("resume", "complete"): "run it again with graphd run, or graphd retry a failed node",
-    ("resume", "cancelled"): "a cancelled graph stays cancelled; run it again with graphd run",
-    ("retry", "cancelled"): "a cancelled graph stays cancelled; run it again with graphd run",
-    ("pause", "infra_paused"): "it is paused already, for a reason of the machine; graphd why names it",
-    ("pause", "complete"): "nothing of it runs any more",
-    ("cancel", "complete"): "it has ended; graphd clear removes it",
-    ("cancel", "cancelled"): "it is cancelled already; graphd clear removes it",
-    ("finish", "complete"): "it has ended",
+    ("resume", "active"): t("it is running already; graphd watch shows it"),
+    ("resume", "complete"): t("run it again with graphd run, or graphd retry a failed node"),
+    ("resume", "cancelled"): t("a cancelled graph stays cancelled; run it again with graphd run"),
+    ("retry", "cancelled"): t("a cancelled graph stays cancelled; run it again with graphd run"),
+    ("pause", "infra_paused"): t("it is paused already, for a reason of the machine; graphd why names it"),
+    ("pause", "complete"): t("nothing of it runs any more"),
+    ("cancel", "complete"): t("it has ended; graphd clear removes it"),
+    ("cancel", "cancelled"): t("it is cancelled already; graphd clear removes it"),
+    ("finish", "complete"): t("it has ended"),
 }
-
-
-# ---- set ----------------------------------------------------------------------------------------------------------
-
-
-def set_graph(state: State, tape: Tape, request: Request, command: Set, *, now: int) -> list[Draft]:
-    """A checked plan, frozen as plan version 1 and started; with `replace`, the wish to clear the old one in the
-    same commit.
-    """
-    _check_set(state, command)
-    drafts = []
-    if command.replace is not None:
-        old = Draft(state, tape, command.replace, now=now, actor=request.actor, operation="clear")
-        clear(old)
-        drafts.append(old)
-    draft = Draft(state, tape, command.graph, now=now, actor=request.actor, operation="set")
-    draft.emit(
-        "graph_set", title=command.title, objective=command.objective, source=asdict(command.source),
-        workspace=command.workspace, owner=command.owner, limits=asdict(command.limits),
-        variables=dict(command.variables), environment=command.environment, replaces=command.replace,
-        delivery_node=node_id(command.delivery_node) if command.delivery_node else None,
-    )  # fmt: skip
-    definitions = collapse(command.definitions)
-    required = effective_required(definitions, command.delivery_node)
-    draft.emit(
-        "plan_installed", version=1, definitions=[dump_definition(d) for d in definitions],
-        required=[d.slug in required for d in definitions],
-    )  # fmt: skip
-    if not command.start:
-        draft.emit("paused", status="user_paused", reason="set without starting", cause=None)
-    ripple(draft, [node for node in draft.graph.nodes.values() if not node.needs])
-    return [*drafts, draft]
-
-
-def _check_set(state: State, command: Set) -> None:
-    if command.graph in state.graphs or command.graph in state.tombstones:
-        raise Refused(
-            "alreadyExists",
-            f"graph {command.graph} exists",
-            "leave the id to the daemon",
-            graph=command.graph,
-        )
-    if not command.objective.strip():
-        raise Refused("invalidObjective", "the objective is blank", "say in a line what the graph is for")
-    if command.replace is not None and command.replace not in state.graphs:
-        raise Refused(
-            "notFound",
-            f"no graph {command.replace} to replace",
-            "graphd status lists the graphs",
-            graph=command.replace,
-        )
-    for graph in state.graphs.values():
-        if command.owner and graph.owner == command.owner and graph.is_live and graph.id != command.replace:
-            raise Refused(
-                "alreadyExists", f"{command.owner} has a live graph: {graph.title}",
-                "name it in replace, or cancel it first", graph=graph.id,
-            )  # fmt: skip
-    troubles = check_plan(command.definitions, limits=command.limits, delivery_node=command.delivery_node)
-    if troubles:
-        rows = [{"code": t.code, "slug": t.slug, "message": t.message, "hint": t.hint} for t in troubles]
-        raise Refused("invalidPlan", troubles[0].message, troubles[0].hint, diagnostics=rows)
-    missing = dict(command.missing)
-    required = effective_required(command.definitions, command.delivery_node)
-    for definition in command.definitions:
-        if definition.slug in required and definition.worker in missing:
-            why = missing[definition.worker]
-            raise Refused(
-                "agentMissing",
-                f"node {definition.slug}: {why}",
-                "graphd agents shows what is installed",
-                node=definition.slug,
-            )
 
 
 # ---- pause, resume ------------------------------------------------------------------------------------------------
@@ -135,7 +63,7 @@ def pause(draft: Draft, command: Pause) -> None:
     if graph.stopping is not None and graph.stopping.verb == "pause":
         return  # a repeat changes nothing
     word = _admit(graph, "pause", is_stop="pause")
-    reason = command.reason or "paused"
+    reason = command.reason or t("paused")
     if command.mode == "stop" and graph.counts["running"]:
         _wish(draft, "pause", reason)
         conclude(draft)  # where only stuck trees are left, that is said
@@ -143,7 +71,7 @@ def pause(draft: Draft, command: Pause) -> None:
     if word == "stop_over_drain":
         if command.mode == "stop":
             return
-        raise refuse_transition(graph, "pause", "it is paused already", "graphd resume goes on")
+        raise refuse_transition(graph, "pause", t("it is paused already"), t("graphd resume goes on"))
     draft.emit("paused", status="user_paused", reason=reason, cause=None)
 
 
@@ -151,12 +79,14 @@ def resume(draft: Draft, command: Resume) -> None:
     """Active again. Stuck trees are looked at once more."""
     graph = draft.graph
     if _admit(graph, "resume") == "top_up":
-        raise refuse_transition(graph, "resume", "its budget is spent", "topping up a budget is not in this version")
+        raise refuse_transition(
+            graph, "resume", t("its budget is spent"), t("topping up a budget is not in this version")
+        )
     stuck = [key for key in graph.live if graph.attempts[key].state == "stuck"]
     can_go_on = graph.counts["ready"] or graph.counts["running"] or graph.counts["waiting"]
     if not can_go_on:
-        hint = "graphd retry --all tries the failed ones again; graphd finish ends it as it is"
-        raise refuse_transition(graph, "resume", "nothing in it can start", hint)
+        hint = t("graphd retry --all tries the failed ones again; graphd finish ends it as it is")
+        raise refuse_transition(graph, "resume", t("nothing in it can start"), hint)
     _take_environment(draft, command.environment)
     draft.emit("resumed")
     for key in stuck:
@@ -198,13 +128,15 @@ def _targets(graph: Graph, name: str | None) -> list[Node]:
     if name is None:
         targets = [n for n in graph.nodes.values() if n.state in ("failed", "blocked")]
         if not targets:
-            raise refuse_transition(graph, "retry", "no node failed or is blocked", "graphd status shows the states")
+            raise refuse_transition(
+                graph, "retry", t("no node failed or is blocked"), t("graphd status shows the states")
+            )
         return targets
     node = find_node(graph, name)
     if node.state not in ("failed", "blocked", "skipped", "cancelled"):
         raise Refused(
-            "invalidTransition", f"can't retry {node.slug}: it is {node.state}",
-            "only a failed, blocked, skipped or cancelled node can be tried again",
+            "invalidTransition", t("can't retry {node}: it is {state}", node=node.slug, state=node.state),
+            t("only a failed, blocked, skipped or cancelled node can be tried again"),
             graph=graph.id, node=node.slug, **{"from": node.state, "to": "waiting"}, rev=graph.rev,
         )  # fmt: skip
     return [node]
@@ -216,8 +148,8 @@ def find_node(graph: Graph, name: str) -> Node:
     if node is None or name not in (node.id, node.slug):
         raise Refused(
             "notFound",
-            f"{graph.title} has no node {name}",
-            "graphd status names its nodes",
+            t("{graph} has no node {name}", graph=graph.title, name=name),
+            t("graphd status names its nodes"),
             graph=graph.id,
             node=name,
         )
@@ -247,15 +179,32 @@ def _check_retry(graph: Graph, node: Node, inside: set[str]) -> None:
         need = graph.nodes[need_id]
         if need_id not in inside and (need.state == "blocked" or (need.state == "failed" and need.required)):
             raise Refused(
-                "upstreamNotAchieved", f"can't retry {node.slug}: it needs {need.slug}, which is {need.state}",
-                f"graphd retry {need.slug}, or graphd retry --all", graph=graph.id, node=node.slug, upstream=need.slug,
-            )  # fmt: skip
+                "upstreamNotAchieved",
+                t(
+                    "can't retry {node}: it needs {need}, which is {state}",
+                    node=node.slug,
+                    need=need.slug,
+                    state=need.state,
+                ),
+                t("graphd retry {need}, or graphd retry --all", need=need.slug),
+                graph=graph.id,
+                node=node.slug,
+                upstream=need.slug,
+            )
     limit = graph.limits.attempts_per_node
     if node.attempts >= limit:
         raise Refused(
-            "capacity", f"can't retry {node.slug}: it had {node.attempts} of {limit} attempts",
-            "run the workflow again as a new graph", graph=graph.id, node=node.slug,
-        )  # fmt: skip
+            "capacity",
+            t(
+                "can't retry {node}: it had {count} of {limit} attempts",
+                node=node.slug,
+                count=node.attempts,
+                limit=limit,
+            ),
+            t("run the workflow again as a new graph"),
+            graph=graph.id,
+            node=node.slug,
+        )
 
 
 # ---- stops --------------------------------------------------------------------------------------------------------
@@ -293,7 +242,7 @@ def cancel(draft: Draft, command: Cancel) -> None:
         return
     _admit(draft.graph, "cancel", is_stop="cancel")
     _wish(draft, "cancel", command.reason)
-    _settle_the_rest(draft, command.reason or "cancelled")
+    _settle_the_rest(draft, command.reason or t("cancelled"))
     conclude(draft)
 
 
@@ -305,7 +254,7 @@ def clear(draft: Draft) -> None:
     _admit(graph, "clear", is_stop="clear")
     _wish(draft, "clear", None)
     if not graph.is_ended:
-        _settle_the_rest(draft, "cleared")
+        _settle_the_rest(draft, t("cleared"))
     conclude_stop(draft)
 
 
@@ -316,7 +265,7 @@ def finish(draft: Draft, command: Finish) -> None:
     graph = draft.graph
     _admit(graph, "finish")
     if not command.reason.strip():
-        raise Refused("invalidObjective", "finish needs a reason", 'graphd finish --reason "…"', graph=graph.id)
+        raise Refused("invalidObjective", t("finish needs a reason"), t('graphd finish --reason "…"'), graph=graph.id)
     draft.emit("finish_requested", reason=command.reason)
     for node in graph.nodes.values():
         if node.state in ("waiting", "ready", "blocked"):
@@ -329,7 +278,12 @@ def acknowledge(draft: Draft, command: Acknowledge) -> None:
     known = draft.graph.deliveries
     for delivery in command.deliveries:
         if delivery not in known:
-            raise Refused("notFound", f"no delivery {delivery}", "graphd status lists the graphs", graph=draft.graph.id)
+            raise Refused(
+                "notFound",
+                t("no delivery {delivery}", delivery=delivery),
+                t("graphd status lists the graphs"),
+                graph=draft.graph.id,
+            )
     fresh = [d for d in command.deliveries if not known[d].is_acknowledged]
     if fresh:
         draft.emit("delivery_acknowledged", deliveries=fresh)

@@ -7,6 +7,7 @@ keepers start it again, and recovery goes on from what was committed.
 
 import asyncio
 import contextlib
+import functools
 import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -21,7 +22,6 @@ from graphd.core.commands import Capacity, DaemonStarted, Done, Request, Tick
 from graphd.core.events import AttemptKey, Change, Event, Refused
 from graphd.core.evolve import evolve
 from graphd.core.model import State
-from graphd.core.restore import restore
 from graphd.core.tape import Tape
 from graphd.daemon.log import log
 from graphd.daemon.orders import House, build_order
@@ -38,6 +38,7 @@ from graphd.store.writer import Writer
 T = TypeVar("T")
 STARTS_WINDOW_MS = 600_000
 DAY_MS = 86_400_000
+_UNWOUND = Tape.unwound()
 SERVED = tuple((worker, profile) for worker in WORKERS if (profile := profile_of(worker)) is not None)
 
 
@@ -95,10 +96,9 @@ class Daemon:
         settings = LiveSettings(config / "settings.json", workspace / ".agents" / "settings.json")
         log_store = Log(database, clock=clock)
         state = await log_store.load(replay)
-        restore(state)
         house = House(
             folder=folder, store=database.store, epoch=database.epoch, restart_argv=restart_argv,
-            load_environment=lambda name: environment_of(folder, name),
+            load_environment=functools.lru_cache(maxsize=8)(lambda name: environment_of(folder, name)),
         )  # fmt: skip
 
         def capacity() -> Capacity:
@@ -125,7 +125,8 @@ class Daemon:
         daemon._watch = FolderWatch.on(settings.folders, daemon.reload_settings, writes=True)
         daemon.starts = await database.recent_starts(window_ms=STARTS_WINDOW_MS, now_ms=clock.now_ms())
         tasks.create_task(sweep(folder, state, store=database.store, epoch=database.epoch))
-        await daemon.execute(Request(DaemonStarted(database.epoch, __version__, daemon.starts)))
+        started = DaemonStarted(database.epoch, __version__, daemon.starts, str(workspace))
+        await daemon.execute(Request(started))
         old_ms = clock.now_ms() - settings.now.retention_days * DAY_MS
         tasks.create_task(_retain(log_store, old_ms))
         return daemon
@@ -300,7 +301,7 @@ class LiveSettings:
 
 def replay(state: State, event: Event) -> None:
     """Apply a stored event; nothing is to be taken back."""
-    evolve(state, Tape(), event)
+    evolve(state, _UNWOUND, event)
 
 
 def environment_of(folder: Path, name: str | None) -> dict[str, str]:

@@ -27,7 +27,7 @@ class House:
 
 def attempt_folder(folder: Path, attempt: Attempt) -> Path:
     """Where everything of one attempt lies."""
-    return folder / "attempts" / attempt.graph / attempt.folder
+    return Path(f"{folder}/attempts/{attempt.graph}/{attempt.folder}")  # one parse: joins cost a third of an order
 
 
 def build_order(house: House, settings: Settings, graph: Graph, attempt: Attempt) -> Order:
@@ -36,7 +36,9 @@ def build_order(house: House, settings: Settings, graph: Graph, attempt: Attempt
     definition = node.definition
     timeout_ms = min(definition.timeout_ms, definition.hard_timeout_ms or definition.timeout_ms)
     return Order(
-        graph=graph.id, node=node.id, slug=node.slug, number=attempt.number, role=attempt.role, cookie=attempt.cookie,
+        graph=graph.id, node=node.id, slug=node.slug, number=attempt.number, role=attempt.role,
+        # With the store: an exported graph may live here and where it came from.
+        cookie=f"{attempt.cookie}/{house.store}",
         folder=attempt_folder(house.folder, attempt), profile=attempt.profile, spec=definition.spec,
         inputs=tuple(_inputs(house.folder, graph, node)), environment=house.load_environment(attempt.environment),
         cwd=Path(graph.workspace), workspace=Path(graph.workspace), variables=graph.variables,
@@ -64,7 +66,7 @@ def _input(folder: Path, graph: Graph, name: str, reference: str) -> Input:
     if path:
         return Input(name, _dig(output.text, path, reference), None)
     achieved = graph.attempts.get((source.id, "worker", source.last_number))
-    kept = attempt_folder(folder, achieved) / "output" if achieved else None
+    kept = Path(f"{folder}/attempts/{graph.id}/{achieved.folder}/output") if achieved else None
     return Input(name, output.text, kept)
 
 

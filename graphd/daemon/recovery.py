@@ -9,8 +9,6 @@ import shutil
 from collections.abc import Container, Iterable
 from pathlib import Path
 
-from graphd.children.abandoned import collect_settled, end_unknown
-from graphd.children.identity import Dead
 from graphd.core.model import State
 from graphd.daemon.log import log
 
@@ -26,6 +24,11 @@ async def sweep(folder: Path, state: State, *, store: str, epoch: int) -> None:
     """
     known = {g.id: {a.folder: a.state for a in g.attempts.values()} for g in state.graphs.values()}
     todo = [place for graph in _folders(folder / "attempts") for place in _folders(graph)]
+    if not todo:
+        _remove_empty(folder / "attempts", known)
+        return
+    from graphd.children.abandoned import collect_settled
+
     for _ in range(TRIES):
         left = []
         for place in todo:
@@ -47,6 +50,9 @@ async def sweep(folder: Path, state: State, *, store: str, epoch: int) -> None:
 
 
 async def _remove_unknown(place: Path, *, store: str, epoch: int) -> bool:
+    from graphd.children.abandoned import end_unknown
+    from graphd.children.identity import Dead
+
     found = await end_unknown(place, store=store, epoch=epoch, grace_s=GRACE_S)
     if not isinstance(found, Dead):
         log("foreign_tree_alive", attempt=place.name, found=repr(found))

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from graphd.base.text import said, t
+
 
 class SettingsRefused(Exception):
     """A settings file can't be used. `line` is 1-based."""
@@ -81,8 +83,8 @@ def load_settings(user_file: Path, workspace_file: Path) -> Settings:
     for key, value, line in _read(workspace_file):
         held = getattr(settings, key.field)
         if key.workspace == "nothing":
-            hint = f"put {key.path} into {user_file}"
-            raise SettingsRefused(workspace_file, line, f"a workspace may not set {key.path}", hint)
+            hint = t("put {key} into {user_file}", key=key.path, user_file=user_file)
+            raise SettingsRefused(workspace_file, line, t("a workspace may not set {key}", key=key.path), hint)
         is_lower = value == "deny" if key.choices else held == 0 or value <= held
         if is_lower:
             settings = replace(settings, **{key.field: value})
@@ -95,13 +97,17 @@ def _read(path: Path) -> list[tuple[Key, Any, int]]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as trouble:
-        raise SettingsRefused(path, 1, f"can't be read ({trouble})", "make it a readable UTF-8 file") from None
+        raise SettingsRefused(
+            path, 1, t("can't be read ({trouble})", trouble=said(trouble)), t("make it a readable UTF-8 file")
+        ) from None
     try:
         value = json.loads(text)
     except json.JSONDecodeError as trouble:
-        raise SettingsRefused(path, trouble.lineno, f"not JSON: {trouble.msg}", "mend the syntax") from None
+        raise SettingsRefused(
+            path, trouble.lineno, t("not JSON: {trouble}", trouble=trouble.msg), t("mend the syntax")
+        ) from None
     if not isinstance(value, dict):
-        raise SettingsRefused(path, 1, "the top must be an object", "write {…}")
+        raise SettingsRefused(path, 1, t("the top must be an object"), t("write {…}"))
     return [_check(path, text, name, item) for name, item in _flatten(value)]
 
 
@@ -124,21 +130,36 @@ def _check(path: Path, text: str, name: str, value: Any) -> tuple[Key, Any, int]
             raise SettingsRefused(
                 path,
                 line,
-                f"{name} is not in this version",
-                "only shell workers run in this version; remove it",
+                t("{name} is not in this version", name=name),
+                t("only shell workers run in this version; remove it"),
             )
         near = difflib.get_close_matches(name, _BY_PATH, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(_BY_PATH)}"
-        raise SettingsRefused(path, line, f"unknown key {name}", hint)
+        hint = t("did you mean {name}?", name=near[0]) if near else t("known keys: {known}", known=", ".join(_BY_PATH))
+        raise SettingsRefused(path, line, t("unknown key {name}", name=name), hint)
     is_number = key.kind in (int, float) and isinstance(value, int | float) and not isinstance(value, bool)
     if key.kind is int and isinstance(value, float):
         is_number = False
     if not (is_number or (key.kind in (bool, str) and isinstance(value, key.kind))):
-        raise SettingsRefused(path, line, f"{name} must be of type {key.kind.__name__}", f"got {json.dumps(value)}")
+        raise SettingsRefused(
+            path,
+            line,
+            t("{name} must be of type {kind}", name=name, kind=key.kind.__name__),
+            t("got {value}", value=json.dumps(value)),
+        )
     if is_number and not key.low <= value <= key.high:
-        raise SettingsRefused(path, line, f"{name} must be between {key.low:g} and {key.high:g}", f"got {value}")
+        raise SettingsRefused(
+            path,
+            line,
+            t("{name} must be between {low:g} and {high:g}", name=name, low=key.low, high=key.high),
+            t("got {value}", value=value),
+        )
     if key.choices and value not in key.choices:
-        raise SettingsRefused(path, line, f"{name} must be one of {', '.join(key.choices)}", f"got {value}")
+        raise SettingsRefused(
+            path,
+            line,
+            t("{name} must be one of {choices}", name=name, choices=", ".join(key.choices)),
+            t("got {value}", value=value),
+        )
     return key, value, line
 
 

@@ -1,15 +1,19 @@
 """Carries out effects and reports facts: one task per live attempt, which owns its run. Decides nothing."""
 
 import asyncio
+import codecs
 import contextlib
 import shutil
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from graphd.base.clock import Clock
+from graphd.base.redaction import PLAIN
 from graphd.children.driver import Order, Run, RunFactory
 from graphd.core.commands import (
+    AttemptEnded,
     AttemptIdentified,
     AttemptStuck,
     Command,
@@ -32,6 +36,7 @@ from graphd.core.events import (
 )
 from graphd.core.model import Identity
 
+COLLECT_S = 2.0
 LiveKey = tuple[str, AttemptKey]
 Printed = Callable[[str, str, int, int, bytes], None]
 """(graph, node id, attempt number, offset, bytes)"""
@@ -51,7 +56,9 @@ class Supervisor:
         self._clock = clock
         self._tasks = tasks
         self._runs: dict[LiveKey, Run] = {}
+        self._shown: dict[LiveKey, _Shown] = {}
         self._following: set[asyncio.Task[None]] = set()
+        self._collecting: set[asyncio.Task[None]] = set()
         self._timer: tuple[int, asyncio.TimerHandle] | None = None
         self._is_leaving = False
         self.phases: dict[tuple[str, str], tuple[str, int]] = {}
@@ -86,13 +93,14 @@ class Supervisor:
         self.set_phase(graph, attempt[0], "starting" if is_new else "adopting")
         self._follow_task(self._follow(graph, attempt, run, is_new=is_new))
 
-    def _follow_task(self, work: Coroutine[Any, Any, None]) -> None:
+    def _follow_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._tasks.create_task(work)
         self._following.add(task)
         task.add_done_callback(self._following.discard)
+        return task
 
     async def _follow(self, graph: str, attempt: AttemptKey, run: Run, *, is_new: bool) -> None:
-        ended = await (run.start() if is_new else run.adopt())
+        ended = _redacted(await (run.start() if is_new else run.adopt()))
         if not self._is_leaving:
             await self.report(ended)
 
@@ -123,10 +131,12 @@ class Supervisor:
 
     def _collect(self, effect: CollectAttempt) -> None:
         run = self._runs.pop((effect.graph, effect.attempt), None)
+        self._shown.pop((effect.graph, effect.attempt), None)
         self.phases.pop((effect.graph, effect.attempt[0]), None)
         self.last_lines.pop((effect.graph, effect.attempt[0]), None)
         if run is not None:
-            self._follow_task(_quietly(run.collect))
+            self._collecting.add(task := self._follow_task(_quietly(run.collect)))
+            task.add_done_callback(self._collecting.discard)
 
     async def _remove_files(self, graph: str) -> None:
         await asyncio.to_thread(shutil.rmtree, self._folder / "attempts" / graph, ignore_errors=True)
@@ -165,6 +175,9 @@ class Supervisor:
 
     def printed(self, graph: str, attempt: AttemptKey, offset: int, chunk: bytes) -> None:
         """A child printed something: for people's eyes, volatile."""
+        chunk = self._shown.setdefault((graph, attempt), _Shown()).feed(chunk)
+        if not chunk:
+            return
         lines = chunk[-4096:].decode(errors="replace").strip().splitlines()
         if lines:
             self.last_lines[(graph, attempt[0])] = lines[-1][:200]
@@ -176,6 +189,8 @@ class Supervisor:
     async def leave(self) -> None:
         """A clean stop: keepers are told not to start a daemon again; nothing is killed."""
         self._is_leaving = True
+        if self._collecting:  # keepers of settled attempts go with us, not with the next daemon
+            await asyncio.wait(self._collecting, timeout=COLLECT_S)
         await asyncio.gather(*(_quietly(run.detach) for run in self._runs.values()))
 
     def cancel(self) -> None:
@@ -184,6 +199,27 @@ class Supervisor:
             self._timer[1].cancel()
         for task in self._following:
             task.cancel()
+
+
+class _Shown:
+    """What one attempt prints, decoded and without secrets, also over the borders of chunks."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._stream = PLAIN.stream()
+
+    def feed(self, chunk: bytes) -> bytes:
+        return self._stream.feed(self._decoder.decode(chunk)).encode()
+
+
+def _redacted(ended: AttemptEnded) -> AttemptEnded:
+    """The one place where a child's text goes on to the database (execution.md, Secrets and text)."""
+    reason = PLAIN.text(ended.reason) if ended.reason else ended.reason
+    output = ended.output
+    text = PLAIN.text(output.text) if output else ""
+    if reason == ended.reason and (output is None or text == output.text):
+        return ended
+    return ended._replace(reason=reason, output=replace(output, text=text) if output else None)
 
 
 class _Report:

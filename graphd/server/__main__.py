@@ -6,6 +6,7 @@ SIGTERM, SIGINT, `graphd/stop`, idleness, or the loss of its lock. Source: spec 
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -15,19 +16,24 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from graphd.base.catalogue import Language, localised, negotiated
 from graphd.base.failpoints import failpoint
+from graphd.base.text import said, t
 from graphd.daemon.house import Daemon
+from graphd.server.handover import become_newest, note_daemon
 from graphd.server.listen import SOCKET_NAME
 from graphd.server.place import config_folder, state_folder
 from graphd.server.service import Server
 
 if TYPE_CHECKING:
-    from graphd.children.driver import RunFactory
+    from graphd.children.driver import Order, Report, Run, RunFactory
 
 OK: Final = 0
 FAILED: Final = 1
 BUSY: Final = 3
 FORCED: Final = 130
+GC_THRESHOLDS: Final = (50_000, 20, 20)
+"""State is large and long-lived: at the usual thresholds a quarter of a big run went to the collector."""
 
 Served = Callable[[Server], Awaitable[None]]
 
@@ -50,17 +56,24 @@ class Readiness:
             return
         failpoint("server.ready.before")
         with contextlib.suppress(OSError):
-            os.write(fd, orjson.dumps(facts) + b"\n")
+            os.write(fd, orjson.dumps(localised(facts, _own_language())) + b"\n")
             os.close(fd)
         failpoint("server.ready.after")
+
+
+def _own_language() -> Language:
+    """Of whoever started us: the environment is theirs."""
+    return negotiated(*(os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG")))
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one daemon; returns its exit code."""
     options = _options(sys.argv[1:] if argv is None else argv)
     readiness = Readiness(options.ready_fd)
+    if options.workspace is not None and options.is_restarted:
+        become_newest(state_folder(options.workspace), ["--workspace", str(options.workspace), "--restarted"])
     if options.workspace is None:
-        readiness.say(failed="no workspace was named", hint="give --workspace DIR")
+        readiness.say(failed=t("no workspace was named"), hint=t("give --workspace DIR"))
         return FAILED
     return asyncio.run(run(options.workspace, readiness))
 
@@ -69,6 +82,7 @@ class _Options:
     def __init__(self) -> None:
         self.workspace: Path | None = None
         self.ready_fd: int | None = None
+        self.is_restarted = False
 
 
 def _options(arguments: list[str]) -> _Options:
@@ -83,7 +97,9 @@ def _options(arguments: list[str]) -> _Options:
             options.workspace = Path(value).resolve()
         elif name == "--ready-fd" and value.isdecimal():
             options.ready_fd = int(value)
-        elif name != "--restarted":
+        elif name == "--restarted":
+            options.is_restarted = True
+        else:
             sys.stderr.write(f"graphd.server: unknown option {name}\n")
     return options
 
@@ -105,31 +121,40 @@ async def run(
 ) -> int:
     """Open the daemon of a workspace and serve it to its end. `runs` replaces real children; `served` runs beside."""
     from graphd.children.orphans import ending_orphans
-    from graphd.store.refusals import OpeningRefused, WorkspaceLocked
+    from graphd.store.refusals import OpeningRefused, WorkspaceLocked, WorkspaceMoved
 
     try:
         folder = _stand_in(state_folder(workspace))
-        if runs is None:
-            from graphd.children.run import KeptRun
-
-            runs = KeptRun
         opening = Daemon.open(
-            workspace, folder, config=config_folder(), factory=runs, restart_argv=restart_argv(workspace)
+            workspace, folder, config=config_folder(), factory=runs or _kept, restart_argv=restart_argv(workspace)
         )
         async with opening as daemon:
+            gc.freeze()  # what was loaded lives long: the collector need not look at it again
+            gc.set_threshold(*GC_THRESHOLDS)
+            note_daemon(folder, restart_argv(workspace))
             with ending_orphans():
                 return await _serve(Server(daemon), folder, readiness, served)
     except WorkspaceLocked as locked:
-        readiness.say(busy=True, message=str(locked))
+        readiness.say(busy=True, message=said(locked))
         return BUSY
+    except WorkspaceMoved as moved:
+        readiness.say(failed=moved.message, hint=moved.hint, code=moved.code, moved=[moved.was, moved.is_now])
+        return FAILED
     except OpeningRefused as refusal:
         readiness.say(failed=refusal.message, hint=refusal.hint, code=refusal.code)
         return FAILED
     except OSError as trouble:
         if readiness.is_said:
             raise
-        readiness.say(failed=f"the daemon could not start: {trouble}", hint="graphd doctor")
+        readiness.say(failed=t("the daemon could not start: {trouble}", trouble=said(trouble)), hint="graphd doctor")
         return FAILED
+
+
+def _kept(order: "Order", report: "Report") -> "Run":
+    """A `RunFactory`: what runs children is imported with the first one, not before the first answer."""
+    from graphd.children.run import KeptRun
+
+    return KeptRun(order, report)
 
 
 async def _serve(server: Server, folder: Path, readiness: Readiness, served: Served | None) -> int:
@@ -148,7 +173,7 @@ async def _beside(served: Served, server: Server) -> None:
     try:
         await served(server)
     finally:
-        server.request_stop("what ran beside has ended")
+        server.request_stop(t("what ran beside has ended"))
 
 
 def _stand_in(folder: Path) -> Path:
@@ -169,7 +194,7 @@ def _signals(server: Server) -> Iterator[None]:
     def ask(number: signal.Signals) -> None:
         if server.stop_reason is not None:
             os._exit(FORCED)  # whoever sends a second one does not want to wait
-        server.request_stop(f"stopped by {number.name}")
+        server.request_stop(t("stopped by {signal}", signal=number.name))
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask, number)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
+from graphd.base.catalogue import Language
 from graphd.core.commands import Done, Request, Verb
 from graphd.core.model import State
-from graphd.server import project
+from graphd.server import project, stored
 from graphd.server.project import Wire
 from graphd.server.routes import Call
 
@@ -65,7 +66,7 @@ async def commit(call: Call, request: Request, params: Params, *, settle_s: floa
     """Commit a request and answer as every mutation does. Raises Refused."""
     graph: str = getattr(request.command, "graph", "")
     if params.dry_run:
-        return await call.daemon.rehearse(request, lambda state: _preview(state, graph))
+        return await call.daemon.rehearse(request, lambda state: _preview(state, graph, call.language))
     done = await call.daemon.execute(request)
     graph = done.graph or graph
     if not params.settle:
@@ -103,9 +104,9 @@ def _result(graph: str, rev: int, stopping: Iterable[str]) -> Wire:
     return {"graph": graph, "rev": rev, "stopping": left} if left else {"graph": graph, "rev": rev}
 
 
-def _preview(state: State, graph: str) -> Wire:
+def _preview(state: State, graph: str, language: Language) -> Wire:
     found = state.graphs.get(graph)
     if found is None:
         return {"graph": graph, "rev": state.tombstones.get(graph, 0)}
-    body: Any = orjson.Fragment(orjson.dumps(project.snapshot(found)))
+    body: Any = orjson.Fragment(orjson.dumps(stored.snapshot(project.snapshot(found), language)))
     return {"graph": graph, "rev": found.rev, "preview": body}

@@ -7,18 +7,23 @@ writer is committed all the same. Source: spec protocol.md, Errors and Limits; a
 import asyncio
 import select
 import socket
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from graphd.base.catalogue import localised, negotiated, translate
+from graphd.base.text import t
 from graphd.core.events import Change, Refused
 from graphd.core.model import State
 from graphd.daemon.log import log
 from graphd.server import frames
-from graphd.server.errors import CallRefused, error_object, shown, where
+from graphd.server.errors import CallRefused, MethodUnknown, error_object, shown, where
 from graphd.server.feeds import notification
-from graphd.server.hello import REQUEST_LIMIT, AttemptRef, Caller, Host, greet
+from graphd.server.hello import REQUEST_LIMIT, AttemptRef, Caller, Host, greet, greet_editor
+from graphd.server.lsp.capabilities import Client, answer_to_initialize
+from graphd.server.lsp.session import KNOWN, SERVED, LspSession, changes_graphs, is_ours
 from graphd.server.outbox import Outbox
-from graphd.server.routes import Call, Household, Reply, dispatch, is_cancellable
+from graphd.server.routes import Call, Household, Reply, all_routes, dispatch, is_cancellable
 from graphd.server.subscriptions import Subscriptions
 from graphd_protocol.errors import INVALID_REQUEST, REQUEST_CANCELLED
 
@@ -39,12 +44,16 @@ class Hub(Household, Protocol):
     def host(self) -> Host:
         """What hello answers with."""
 
+    def watch_workflows(self, stirred: Callable[[], None]) -> Callable[[], None]:
+        """Call `stirred` after workflow or prompt files changed on the disk; gives the way to end that."""
+
 
 @dataclass(slots=True)
 class _Pending:
     """A request that is being served."""
 
     task: "asyncio.Task[None] | None" = None
+    lsp: "asyncio.Future[dict[str, Any]] | None" = None  # its answer to come, where the language server gives it
     is_cancellable: bool = True
     is_started: bool = False
     end: dict[str, Any] | None = None  # the error to answer with once its task is cancelled
@@ -60,12 +69,14 @@ class Connection:
         self._kin = kin
         self.caller: Caller | None = None
         self.subscriptions = Subscriptions(hub.feeds, hub.activity_of, hub.daemon.store_id)
-        self.outbox = Outbox(sock, self._pull, hub.daemon.view)
+        self.outbox = Outbox(sock, self._pull, hub.daemon.view, self.subscriptions.pull_change)
         self._reader = frames.FrameReader()
         self._pending: dict[int | str, _Pending] = {}
         self._tasks: asyncio.TaskGroup | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_full = False
+        self._has_exited = False
+        self._lsp: LspSession | None = None
 
     async def run(self, *, is_full: bool = False) -> None:
         """Serve until the client leaves, breaks the framing, or `stop` was called. Closes the socket.
@@ -86,6 +97,8 @@ class Connection:
         finally:
             if self._timer is not None:
                 self._timer.cancel()
+            if self._lsp is not None:
+                self._lsp.close()
             self._sock.close()
 
     async def stop(self, reason: str, *, reconnect: bool) -> None:
@@ -93,22 +106,28 @@ class Connection:
         committing = [p.task for p in self._pending.values() if p.task is not None and not p.is_cancellable]
         if committing:
             await asyncio.wait(committing, timeout=LEAVE_S)
-        ends = error_object(Refused("storeUnavailable", "the daemon is stopping", "connect again"))
+        ends = error_object(Refused("storeUnavailable", t("the daemon is stopping"), t("connect again")))
         for pending in list(self._pending.values()):
             _cut_short(pending, ends)
         if tasks := [p.task for p in self._pending.values() if p.task is not None]:
             await asyncio.wait(tasks, timeout=LEAVE_S)
-        params = {"reason": reason, "reconnect": reconnect}
+        params = {"reason": translate(reason, self.subscriptions.language), "reconnect": reconnect}
         self.outbox.finish(notification("graphd/stopping", params))
 
     async def _leave(self, writing: "asyncio.Task[None]") -> None:
         """Let answers go out to a client that still reads; then end everything."""
+        if self._has_exited:
+            for pending in self._pending.values():
+                if pending.is_cancellable:
+                    _cut_short(pending, {"code": REQUEST_CANCELLED, "message": t("cancelled")})
         if not self._is_peer_gone():
             served = [pending.task for pending in self._pending.values() if pending.task is not None]
             if served and not writing.done():
                 await asyncio.wait(served)
             self.outbox.finish()
             await asyncio.wait({writing}, timeout=FLUSH_S)
+        if self._lsp is not None:
+            self._lsp.close()  # its timers may start nothing in a group that ends
         raise Quitting
 
     def _is_peer_gone(self) -> bool:
@@ -123,6 +142,8 @@ class Connection:
             while chunk := await self._receive():
                 for frame in self._reader.feed(chunk):
                     await self._take(frame)
+                    if self._has_exited:
+                        return
         except frames.FramingBroken as broken:
             log("framing_broken", reason=str(broken))
             if broken.answer is not None:
@@ -146,11 +167,16 @@ class Connection:
         self._deadline_s = asyncio.get_running_loop().time() + frames.BODY_LIMIT_S
         if message.trouble is not None:
             self._answer({"id": message.id, "error": message.trouble})
+        elif message.answer is not None:
+            if self._lsp is not None:
+                self._lsp.answer(message.answer)
         elif not message.is_request:
             self._notice(message)
         elif message.id is not None and message.method is not None:
             self._serve(message.id, message.method, message.params)
         await self.outbox.room()
+        if self._lsp is not None:
+            await self._lsp.room()
         await asyncio.sleep(0)  # what can be answered at once is, before more is taken on
 
     def _notice(self, message: frames.Message) -> None:
@@ -158,53 +184,105 @@ class Connection:
             number = message.params.get("id")
             pending = self._pending.get(number) if isinstance(number, int | str) else None
             if pending is not None and pending.is_cancellable:
-                _cut_short(pending, {"code": REQUEST_CANCELLED, "message": "cancelled"})
+                _cut_short(pending, {"code": REQUEST_CANCELLED, "message": t("cancelled")})
+        elif message.method == "exit":
+            self._has_exited = True
+        elif self._lsp is not None and message.method is not None:
+            self._lsp.notice(message.method, message.params)
 
     # ---- answering ------------------------------------------------------------------------------------------------
 
     def _serve(self, number: int | str, method: str, params: Any) -> None:
+        try:
+            self._check(number, method)
+            if method == "graphd/hello":
+                self._greet(number, params)
+            elif method == "initialize":
+                self._initialize(number, params)
+            elif method == "shutdown" and self._lsp is not None:
+                self._lsp.shut()
+                self._answer({"id": number, "result": None})
+            else:
+                self._begin(number, method, params)
+        except (CallRefused, Refused) as refusal:
+            if self.caller is None and isinstance(params, dict):
+                self._speak(params.get("locale"))
+            self._answer({"id": number, "error": error_object(refusal)})
+            if self._is_full:
+                self.outbox.finish()
+
+    def _check(self, number: int | str, method: str) -> None:
+        """Raises where a request cannot be served as things stand."""
+        is_greeting = method in ("graphd/hello", "initialize")
         if self._is_full:
-            self._refuse(number, Refused("overloaded", "too many connections", "close another client, or try again"))
-            self.outbox.finish()
-        elif method == "graphd/hello":
-            self._greet(number, params)
-        elif self.caller is None:
-            hint = "the first request of a connection is graphd/hello"
-            self._refuse(number, CallRefused(NOT_GREETED, "graphd/hello has not been sent", hint=hint))
-        elif number in self._pending:
-            hint = "use an id once until it is answered"
-            self._refuse(number, CallRefused(INVALID_REQUEST, "a request with this id is being served", hint=hint))
-        elif len(self._pending) >= REQUEST_LIMIT:
-            self._refuse(
-                number, Refused("overloaded", f"{REQUEST_LIMIT} requests are being served", "wait for an answer")
-            )
-        elif self._tasks is not None:
-            pending = self._pending[number] = _Pending(is_cancellable=is_cancellable(method))
-            call = Call(self._hub, self.caller, self.subscriptions)
-            pending.task = self._tasks.create_task(self._work(number, pending, call, method, params))
+            raise Refused("overloaded", t("too many connections"), t("close another client, or try again"))
+        if self._lsp is not None and (self._lsp.is_shut or method == "initialize"):
+            said = t("shutdown was sent") if self._lsp.is_shut else t("initialize was sent before")
+            raise CallRefused(INVALID_REQUEST, said, hint=t("open another connection"))
+        if self.caller is None and not is_greeting:
+            hint = t("the first request of a connection is graphd/hello, or initialize")
+            raise CallRefused(NOT_GREETED, t("graphd/hello has not been sent"), hint=hint)
+        if self._lsp is None and method in KNOWN:
+            hint = t("an editor sends initialize first")
+            raise CallRefused(NOT_GREETED, t("initialize has not been sent"), hint=hint)
+        if number in self._pending:
+            hint = t("use an id once until it is answered")
+            raise CallRefused(INVALID_REQUEST, t("a request with this id is being served"), hint=hint)
+        if len(self._pending) >= REQUEST_LIMIT and not is_greeting and method != "shutdown":
+            said = t("{count} requests are being served", count=REQUEST_LIMIT)
+            raise Refused("overloaded", said, t("wait for an answer"))
 
     def _greet(self, number: int | str, params: Any) -> None:
-        try:
-            self.caller, result = greet(params, self._hub.host, earlier=self.caller, kin=self._kin)
-        except (CallRefused, Refused) as refusal:
-            self._refuse(number, refusal)
-            return
+        self.caller, result = greet(params, self._hub.host, earlier=self.caller, kin=self._kin)
+        self._speak(self.caller.locale)
         self._answer({"id": number, "result": result})
         self._hub.greeted()
 
-    async def _work(self, number: int | str, pending: _Pending, call: Call, method: str, params: Any) -> None:
+    def _initialize(self, number: int | str, params: Any) -> None:
+        """Answered before anything heavy is loaded; the loading begins with it."""
+        self.caller, facts = greet_editor(params, self._hub.host, earlier=self.caller, kin=self._kin)
+        self._speak(self.caller.locale)
+        client = Client(params)
+        self._answer({"id": number, "result": answer_to_initialize(client, facts)})
+        self._lsp = LspSession(self, client)
+        self._hub.greeted()
+
+    def _speak(self, locale: object) -> None:
+        """The user's setting says what is read here, else the client."""
+        wish = locale if isinstance(locale, str) else None
+        self.subscriptions.language = negotiated(self._hub.daemon.settings.locale, wish)
+
+    def _begin(self, number: int | str, method: str, params: Any) -> None:
+        if self._tasks is None:
+            return
+        if method in SERVED and self._lsp is not None:
+            reply = self._lsp.request(number, method, params)
+            pending = _Pending(lsp=reply, is_cancellable=not changes_graphs(method, params))
+        elif not is_ours(method) and self._lsp is not None:
+            raise MethodUnknown(method, [*SERVED, *all_routes()])
+        else:
+            pending = _Pending(is_cancellable=is_cancellable(method))
+        self._pending[number] = pending
+        pending.task = self._tasks.create_task(self._work(number, pending, method, params))
+
+    async def _work(self, number: int | str, pending: _Pending, method: str, params: Any) -> None:
         reply: Reply | None = None
         pending.is_started = True
         try:
             if pending.end is not None:  # cancelled before it began
                 raise asyncio.CancelledError
-            reply = await dispatch(call, method, params)
-            answer: dict[str, Any] = {"id": number, "result": reply.result}
+            if pending.lsp is not None:
+                answer = {"id": number, **await pending.lsp}
+            else:
+                reply = await dispatch(self.call(), method, params)
+                answer = {"id": number, "result": reply.result}
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if pending.end is None or task is None:
                 raise
             task.uncancel()
+            if pending.lsp is not None and self._lsp is not None:
+                self._lsp.cancel(number)
             answer = {"id": number, "error": pending.end}
         except (CallRefused, Refused) as refusal:
             answer = {"id": number, "error": error_object(refusal)}
@@ -217,19 +295,45 @@ class Connection:
             reply.then()
             self.outbox.pull_soon()
 
-    def _refuse(self, number: int | str, refusal: Exception) -> None:
-        self._answer({"id": number, "error": error_object(refusal)})
-
     def _answer(self, answer: dict[str, Any]) -> None:
+        answer = localised(answer, self.subscriptions.language)
         try:
             frame = frames.encode({"jsonrpc": "2.0", **answer})
         except TypeError as trouble:  # a result that is no JSON is our mistake, and still wants an answer
             log("result_not_json", **where(trouble))
             frame = frames.encode({"jsonrpc": "2.0", "id": answer["id"], "error": error_object(trouble)})
         if len(frame) > frames.BODY_LIMIT_BYTES:
-            refusal = Refused("tooLarge", "the answer does not fit into a frame", "ask for less at a time")
-            frame = frames.encode({"jsonrpc": "2.0", "id": answer["id"], "error": error_object(refusal)})
+            refusal = Refused("tooLarge", t("the answer does not fit into a frame"), t("ask for less at a time"))
+            error = localised(error_object(refusal), self.subscriptions.language)
+            frame = frames.encode({"jsonrpc": "2.0", "id": answer["id"], "error": error})
         self.outbox.reply(frame)
+
+    # ---- what the language server needs ---------------------------------------------------------------------------
+
+    def call(self) -> Call:
+        """The surroundings of a request that is made for this client, which has been greeted."""
+        if self.caller is None:
+            raise CallRefused(NOT_GREETED, t("graphd/hello has not been sent"))
+        return Call(self._hub, self.caller, self.subscriptions)
+
+    def pull_soon(self) -> None:
+        """A frame waits for the writer."""
+        self.outbox.pull_soon()
+
+    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run something that ends with the connection; its faults are logged and end nothing."""
+        running = _kept_apart(work)
+        try:
+            if self._tasks is not None:
+                self._tasks.create_task(running)
+                return
+        except RuntimeError:
+            pass  # the connection is ending
+        running.close()
+
+    def watch_workflows(self, stirred: Callable[[], None]) -> Callable[[], None]:
+        """Call `stirred` after workflow or prompt files changed on the disk."""
+        return self._hub.watch_workflows(stirred)
 
     # ---- notifications --------------------------------------------------------------------------------------------
 
@@ -237,11 +341,15 @@ class Connection:
         """Right after a commit, while the state is committed."""
         if self.subscriptions.committed(changes):
             self.outbox.pull_now(state)
+        if self._lsp is not None:
+            self._lsp.committed(changes, state)
 
     def phase_moved(self, graph: str, node: str) -> None:
         """A phase or a last line changed."""
         if self.subscriptions.phase_moved(graph, node):
             self._plan_activity()
+        if self._lsp is not None:
+            self._lsp.phase_moved(graph, node)
 
     def printed(self, graph: str, node: str, number: int, offset: int, chunk: bytes) -> None:
         """An attempt printed."""
@@ -250,9 +358,10 @@ class Connection:
 
     def _pull(self, state: State) -> bytes | None:
         frame = self.subscriptions.pull(state, asyncio.get_running_loop().time())
-        if frame is None:
-            self._plan_activity()
-        return frame
+        if frame is not None:
+            return frame
+        self._plan_activity()
+        return self._lsp.pull() if self._lsp is not None else None
 
     def _plan_activity(self) -> None:
         """One timer, only while something waits for its turn."""
@@ -270,3 +379,10 @@ def _cut_short(pending: _Pending, end: dict[str, Any]) -> None:
     pending.end = end
     if pending.is_started and pending.task is not None:
         pending.task.cancel()
+
+
+async def _kept_apart(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    try:
+        await work()
+    except Exception as trouble:  # noqa: BLE001 -- one feature's fault ends no connection
+        log("lsp_work_failed", **where(trouble))

@@ -4,6 +4,7 @@ Source: spec execution.md, Environment.
 """
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Final
 
 from graphd.server.commits import Params
@@ -14,10 +15,29 @@ if TYPE_CHECKING:
 FOLDER: Final = "environments"
 
 
-async def kept_environment(call: "Call", params: Params) -> str | None:
-    """The name of the stored snapshot of the caller's environment; None where it sent none, or only looks."""
-    if call.caller.env is None or params.dry_run:
-        return None
-    from graphd.children.environment import save, snapshot
+async def kept_environment(call: "Call", params: Params, *, is_new: bool = False) -> str | None:
+    """The name of the stored snapshot of the caller's environment; None where it only looks.
 
-    return await asyncio.to_thread(save, call.daemon.folder / FOLDER, snapshot(call.caller.env))
+    A caller that sent none leaves the stored one; a new graph (`is_new`) then gets the daemon's, with the login
+    shell's PATH.
+    """
+    if params.dry_run or (call.caller.env is None and not is_new):
+        return None
+    from graphd.children.environment import save
+
+    folder = call.daemon.folder / FOLDER
+    environment = await caller_environment(call)
+    return await asyncio.to_thread(save, folder, environment)
+
+
+async def caller_environment(call: "Call") -> dict[str, str]:
+    """What its children get: its snapshot, or the daemon's; with the login shell's PATH where no shell started it."""
+    from graphd.children.environment import snapshot
+
+    given = call.caller.env
+    environment = snapshot(os.environ if given is None else given)
+    if given is not None and given.get("TERM"):
+        return environment
+    from graphd.children.login_shell import with_login_path
+
+    return await asyncio.to_thread(with_login_path, environment)

@@ -6,6 +6,7 @@ Source: spec protocol.md, Errors.
 from collections.abc import Iterable
 from typing import Any
 
+from graphd.base.text import t
 from graphd.core.events import Refused
 from graphd_protocol.errors import (
     ERROR_CODES,
@@ -33,9 +34,9 @@ class ParamsRefused(CallRefused):
         first = fields[0]
         super().__init__(
             INVALID_PARAMS,
-            f"invalid params: {first['path'] or 'params'}: {first['message']}",
+            t("invalid params: {path}: {message}", path=first["path"] or "params", message=first["message"]),
             fields=fields,
-            hint="see fields",
+            hint=t("see fields"),
         )
 
 
@@ -44,8 +45,10 @@ class MethodUnknown(CallRefused):
 
     def __init__(self, method: str, known: Iterable[str]) -> None:
         near = nearest(method, known)
-        hint = f"did you mean {near[0]}?" if near else "docs/protocol.md lists the methods"
-        super().__init__(METHOD_NOT_FOUND, f"unknown method {shown(method)}", suggestions=near, hint=hint)
+        hint = t("did you mean {name}?", name=near[0]) if near else t("docs/protocol.md lists the methods")
+        super().__init__(
+            METHOD_NOT_FOUND, t("unknown method {method}", method=shown(method)), suggestions=near, hint=hint
+        )
 
 
 def where(trouble: BaseException) -> dict[str, Any]:
@@ -82,8 +85,8 @@ def error_object(trouble: Exception) -> ErrorObject:
         facts = {_camel(name): value for name, value in trouble.facts.items() if value is not None}
         head = {"code": trouble.code, "hint": trouble.hint, "retryable": trouble.code in RETRYABLE}
         return {"code": ERROR_CODES[trouble.code], "message": trouble.message, "data": head | _plain(facts)}
-    facts = {"code": "internal", "hint": "the daemon's log has the rest", "retryable": False}
-    return {"code": INTERNAL_ERROR, "message": f"internal error ({type(trouble).__name__})", "data": facts}
+    facts = {"code": "internal", "hint": t("the daemon's log has the rest"), "retryable": False}
+    return {"code": INTERNAL_ERROR, "message": t("internal error ({name})", name=type(trouble).__name__), "data": facts}
 
 
 def _camel(name: str) -> str:

@@ -1,7 +1,7 @@
 """One feed per graph: its nodes in the order of their last change, so what a cursor lacks is a slice from the end.
 
-Equal cursors share the same encoded bytes. Everything here runs at a committed moment only (inside a commit's
-listener or a `view`). Source: spec protocol.md, Notifications; architecture.md, Speed is structure.
+Equal cursors of one language share the same encoded bytes. Everything here runs at a committed moment only (inside a
+commit's listener or a `view`). Source: spec protocol.md, Notifications; architecture.md, Speed is structure.
 """
 
 from collections.abc import Callable
@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import orjson
 
+from graphd.base.catalogue import Language
 from graphd.core.events import Change
 from graphd.core.model import Graph, State
-from graphd.server import frames, project
+from graphd.server import frames, project, stored
 
 NEVER: Final = -1
 """The cursor of a graph that was never sent: what comes is the whole value."""
@@ -29,8 +30,8 @@ class GraphFeed:
         self.operation = "checkpoint"
         self.operation_rev = graph.rev
         self.asks_rev = graph.rev if graph.asks else 0
-        self._shared: dict[int, bytes] = {}
-        self._snapshot: tuple[int, orjson.Fragment] | None = None
+        self._shared: dict[tuple[int, Language], bytes] = {}
+        self._snapshots: dict[Language, tuple[int, orjson.Fragment]] = {}
 
     def note(self, change: Change) -> None:
         """A commit changed the graph: move its nodes to the end."""
@@ -41,26 +42,32 @@ class GraphFeed:
         if any(event.kind.startswith("ask_") for event in change.events):
             self.asks_rev = change.rev
         self._shared.clear()
-        self._snapshot = None
+        self._snapshots.clear()
 
     def forget_encoded(self) -> None:
         """Something volatile that stands in snapshots moved."""
-        self._snapshot = None
+        self._snapshots.clear()
 
-    def value(self, graph: Graph, since: int, phase_of: project.PhaseOf) -> bytes:
+    def value(self, graph: Graph, since: int, phase_of: project.PhaseOf, language: Language = "en") -> bytes:
         """The JSON of `workgraph/changed`'s params from `since` to now; shared by all that ask for the same."""
-        if since not in self._shared:
+        key = (since, language)
+        if key not in self._shared:
             if len(self._shared) >= _SHARED:
                 self._shared.pop(next(iter(self._shared)))
-            self._shared[since] = _fitting(lambda limit: self._changed(graph, since, phase_of, limit))
-        return self._shared[since]
+            self._shared[key] = _fitting(
+                lambda limit: stored.changed(self._changed(graph, since, phase_of, limit), language)
+            )
+        return self._shared[key]
 
-    def snapshot(self, graph: Graph, phase_of: project.PhaseOf) -> orjson.Fragment:
+    def snapshot(self, graph: Graph, phase_of: project.PhaseOf, language: Language = "en") -> orjson.Fragment:
         """The JSON of the whole graph, kept until it changes."""
-        if self._snapshot is None or self._snapshot[0] != graph.rev:
-            body = _fitting(lambda limit: project.snapshot(graph, phase_of, limit_bytes=limit))
-            self._snapshot = (graph.rev, orjson.Fragment(body))
-        return self._snapshot[1]
+        kept = self._snapshots.get(language)
+        if kept is None or kept[0] != graph.rev:
+            body = _fitting(
+                lambda limit: stored.snapshot(project.snapshot(graph, phase_of, limit_bytes=limit), language)
+            )
+            kept = self._snapshots[language] = (graph.rev, orjson.Fragment(body))
+        return kept[1]
 
     def _changed(self, graph: Graph, since: int, phase_of: project.PhaseOf, limit_bytes: int) -> dict[str, Any]:
         is_full = since == NEVER
@@ -129,7 +136,7 @@ class Feeds:
     def __init__(self, phase_of: project.PhaseOf) -> None:
         self.phase_of = phase_of
         self._feeds: dict[str, GraphFeed] = {}
-        self._frames: dict[tuple[str, int], tuple[int, bytes]] = {}
+        self._frames: dict[tuple[str, int, Language], tuple[int, bytes]] = {}
 
     def note(self, changes: list[Change], state: State) -> None:
         """A commit."""
@@ -155,7 +162,7 @@ class Feeds:
             feed = self._feeds[graph.id] = GraphFeed(graph)
         return feed
 
-    def value(self, state: State, graph: str, since: int) -> tuple[int, bytes]:
+    def value(self, state: State, graph: str, since: int, language: Language = "en") -> tuple[int, bytes]:
         """(rev, params of `changed`) that bring a cursor at `since` up to now.
 
         A cursor ahead of us gets the whole value.
@@ -166,12 +173,13 @@ class Feeds:
             return max(rev, since, 0), tombstone(graph, since, rev)
         if since > live.rev:
             since = NEVER
-        return live.rev, self.of(live).value(live, since, self.phase_of)
+        return live.rev, self.of(live).value(live, since, self.phase_of, language)
 
-    def frame(self, state: State, graph: str, since: int) -> tuple[int, bytes]:
-        """The same as a framed notification; equal cursors get the very same bytes."""
-        key = (graph, since)
-        if key not in self._frames:
-            rev, body = self.value(state, graph, since)
-            self._frames[key] = (rev, notification("workgraph/changed", body))
-        return self._frames[key]
+    def frame(self, state: State, graph: str, since: int, language: Language = "en") -> tuple[int, bytes]:
+        """The same as a framed notification; equal cursors of one language get the very same bytes."""
+        key = (graph, since, language)
+        kept = self._frames.get(key)
+        if kept is None:
+            rev, body = self.value(state, graph, since, language)
+            kept = self._frames[key] = (rev, notification("workgraph/changed", body))
+        return kept

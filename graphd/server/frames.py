@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import orjson
 
+from graphd.base.text import t
 from graphd_protocol.errors import ERROR_CODES, INVALID_REQUEST, PARSE_ERROR
 
 HEADER_LIMIT_BYTES: Final = 4096
@@ -50,7 +51,8 @@ class Frame:
 class Message:
     """One JSON-RPC message.
 
-    `is_request` has an id and wants exactly one answer; `trouble` is why it can't be served.
+    `is_request` has an id and wants exactly one answer; `trouble` is why it can't be served. `answer` is the whole
+    message where it answers a request of ours.
     """
 
     id: int | str | None
@@ -58,6 +60,7 @@ class Message:
     params: Any
     is_request: bool
     trouble: dict[str, Any] | None = None
+    answer: dict[str, Any] | None = None
 
 
 class FrameReader:
@@ -129,10 +132,10 @@ def _content_length(header: bytes) -> int:
 def _length_of(value: bytes) -> int:
     match = _LENGTH.match(value)
     if match is None and value.strip(b" \t").isdigit() or match is not None and int(match[1]) > BODY_LIMIT_BYTES:
-        facts = {"code": "tooLarge", "hint": "a frame holds at most 16 MiB", "retryable": False}
+        facts = {"code": "tooLarge", "hint": t("a frame holds at most 16 MiB"), "retryable": False}
         raise FramingBroken(
             "body over 16 MiB",
-            {"code": ERROR_CODES["tooLarge"], "message": "frame too large", "data": facts},
+            {"code": ERROR_CODES["tooLarge"], "message": t("frame too large"), "data": facts},
         )
     if match is None:
         raise FramingBroken("bad Content-Length")
@@ -163,16 +166,16 @@ def is_too_deep(body: bytes) -> bool:
 def decode(body: bytes) -> Message:
     """Read one body. Never raises: what is wrong with it is the message's `trouble`, an error object to answer with."""
     if is_too_deep(body):
-        return _bad(PARSE_ERROR, f"nested deeper than {DEPTH_LIMIT}")
+        return _bad(PARSE_ERROR, t("nested deeper than {limit}", limit=DEPTH_LIMIT))
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
-        return _bad(PARSE_ERROR, "not valid JSON")
+        return _bad(PARSE_ERROR, t("not valid JSON"))
     if not isinstance(value, dict):
-        return _bad(INVALID_REQUEST, "a message is one JSON object; batches are not served")
+        return _bad(INVALID_REQUEST, t("a message is one JSON object; batches are not served"))
     message = _envelope(value)
     if message.trouble is None and _LARGE_NUMBER.search(body) and _has_large_number(value):
-        return _bad(INVALID_REQUEST, "a number is beyond 64 bits", message)
+        return _bad(INVALID_REQUEST, t("a number is beyond 64 bits"), message)
     return message
 
 
@@ -181,16 +184,16 @@ def _envelope(value: dict[str, Any]) -> Message:
     if "id" not in value and isinstance(method, str):
         return Message(None, method if value.get("jsonrpc") == "2.0" else None, value.get("params", {}), False)
     if "method" not in value and ("result" in value or "error" in value):
-        return Message(None, None, None, False)
+        return Message(None, None, None, False, answer=value if value.get("jsonrpc") == "2.0" else None)
     number = value.get("id")
     is_id = type(number) is int and abs(number) < NUMBER_LIMIT
     if not is_id and not (isinstance(number, str) and len(number) <= STRING_ID_LIMIT):
-        return _bad(INVALID_REQUEST, "an id is a 64-bit integer or a string of at most 256 characters")
+        return _bad(INVALID_REQUEST, t("an id is a 64-bit integer or a string of at most 256 characters"))
     message = Message(number, method if isinstance(method, str) else None, value.get("params", {}), True)
     if value.get("jsonrpc") != "2.0":
-        return _bad(INVALID_REQUEST, 'jsonrpc must be "2.0"', message)
+        return _bad(INVALID_REQUEST, t('jsonrpc must be "2.0"'), message)
     if message.method is None:
-        return _bad(INVALID_REQUEST, "method must be a string", message)
+        return _bad(INVALID_REQUEST, t("method must be a string"), message)
     return message
 
 

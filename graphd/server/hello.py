@@ -1,15 +1,17 @@
-"""`graphd/hello`, read and answered by hand: the first reply needs no pydantic. A test holds this to `HelloParams`.
+"""`graphd/hello` and who `initialize` says it is, read and answered by hand: the first reply needs no pydantic.
 
-Source: spec protocol.md, Daemon, socket, lock; performance.md P11.
+A test holds this to `HelloParams`. Source: spec protocol.md, Daemon, socket, lock; performance.md P11.
 """
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final, Literal
 
+from graphd.base.text import t
 from graphd.core.events import Actor, Refused
-from graphd.server.errors import ParamsRefused, nearest
+from graphd.server.errors import ParamsRefused, nearest, shown
 from graphd.server.errors import field as bad_field
 from graphd.server.frames import BODY_LIMIT_BYTES, BODY_LIMIT_S, DEPTH_LIMIT, HEADER_LIMIT_BYTES
 from graphd_protocol import PROTOCOL_MAX, PROTOCOL_MIN
@@ -19,7 +21,7 @@ AttemptRef = tuple[str, str, int]
 """(graph, node id, number) of the attempt that a connection belongs to."""
 
 REQUEST_LIMIT: Final = 64
-CONNECTION_LIMIT: Final = 32
+CONNECTION_LIMIT: Final = 64
 LIMITS: Final = {
     "headerBytes": HEADER_LIMIT_BYTES,
     "bodyBytes": BODY_LIMIT_BYTES,
@@ -28,6 +30,7 @@ LIMITS: Final = {
     "requests": REQUEST_LIMIT,
     "connections": CONNECTION_LIMIT,
 }
+_MARKS: Final = (".agents", ".git")  # a folder with one of these is a workspace of its own
 _OWNER_MODES: Final = ("auto", "ask", "off")
 
 
@@ -78,17 +81,24 @@ def greet(
     Raises ParamsRefused, or Refused `protocolMismatch` or `notFound`.
     """
     _check(params)
-    protocol = _agree(params["protocol"])
+    protocol = _agree(params["protocol"], params["client"]["version"], host)
     _check_workspace(params.get("workspace"), host)
     attempt = kin if earlier is None else earlier.attempt
     token = params.get("attemptToken")
     if attempt is None and earlier is None and token is not None:
         attempt = host.by_token(token)
         if attempt is None:
-            raise Refused("unauthorised", "no attempt has this token", "leave attemptToken out to connect as a user")
+            raise Refused(
+                "unauthorised", t("no attempt has this token"), t("leave attemptToken out to connect as a user")
+            )
     caller = _caller(params, protocol, attempt, earlier)
-    return caller, {
-        "protocol": protocol,
+    return caller, facts_for(caller, host)
+
+
+def facts_for(caller: Caller, host: Host) -> dict[str, Any]:
+    """What a client is told when it is greeted, by `graphd/hello` and by `initialize` alike."""
+    return {
+        "protocol": caller.protocol,
         "daemon": {
             "version": host.version,
             "pid": os.getpid(),
@@ -100,6 +110,65 @@ def greet(
         "principal": caller.principal,
         "limits": LIMITS,
     }
+
+
+def greet_editor(
+    params: Any, host: Host, *, earlier: Caller | None = None, kin: AttemptRef | None = None
+) -> tuple[Caller, dict[str, Any]]:
+    """The same for LSP's `initialize`; what a hello said before stands, the name apart.
+
+    Where no hello came before, the roots that it names decide: one of them must lie in this workspace. Raises
+    ParamsRefused, or Refused `notFound`.
+    """
+    if not isinstance(params, dict):
+        raise ParamsRefused([bad_field("", t("params must be an object"), expected=t("an object"), got=params)])
+    known = {name: params.get(name) for name in _INITIALIZE}
+    if troubles := _troubles({name: value for name, value in known.items() if value is not None}, _INITIALIZE, ""):
+        raise ParamsRefused(troubles)
+    roots = _roots(params)
+    if earlier is None and roots and not any(_is_in_workspace(root, host) for root in roots):
+        raise _other_workspace(host)
+    client = params.get("clientInfo") or {}
+    caller = earlier or Caller(
+        name="editor", version="", principal="attempt" if kin else "user", protocol=PROTOCOL_MAX, attempt=kin
+    )
+    caller = replace(
+        caller,
+        name=client.get("name", caller.name),
+        version=client.get("version", caller.version),
+        pid=params.get("processId") or caller.pid,
+        locale=params.get("locale") or caller.locale,
+    )
+    return caller, facts_for(caller, host)
+
+
+def _roots(params: dict[str, Any]) -> list[str]:
+    """Every folder that `initialize` names, as paths; what is no file is left out."""
+    folders = params.get("workspaceFolders") or []
+    uris = [folder.get("uri") for folder in folders if isinstance(folder, dict)] + [params.get("rootUri")]
+    paths = [path for uri in uris if isinstance(uri, str) and (path := file_path(uri)) is not None]
+    return paths or [root for root in [params.get("rootPath")] if isinstance(root, str)]
+
+
+def file_path(uri: str) -> str | None:
+    """The path of a `file:` URI of this machine, None for anything else."""
+    scheme, _, rest = uri.partition("://")
+    host, slash, path = rest.partition("/")
+    if scheme.lower() != "file" or not slash or host not in ("", "localhost"):
+        return None
+    decoded = os.fsdecode(_unquoted(path.partition("#")[0].partition("?")[0]))
+    return None if "\0" in decoded else slash + decoded
+
+
+def _unquoted(text: str) -> bytes:
+    """By hand: urllib's import is not on the way to the first answer."""
+    first, *rest = text.encode(errors="surrogateescape").split(b"%")
+    raw = bytearray(first)
+    for part in rest:
+        code = part[:2]
+        is_code = len(code) == 2 and all(byte in b"0123456789abcdefABCDEF" for byte in code)
+        raw += bytes([int(code, 16)]) + part[2:] if is_code else b"%" + part
+    return bytes(raw)
 
 
 def _caller(params: dict[str, Any], protocol: int, attempt: AttemptRef | None, earlier: Caller | None) -> Caller:
@@ -124,22 +193,55 @@ def _caller(params: dict[str, Any], protocol: int, attempt: AttemptRef | None, e
     return replace(caller, principal=principal)
 
 
-def _agree(wanted: list[int]) -> int:
+def _agree(wanted: list[int], version: str, host: Host) -> int:
     low, high = wanted
     best = min(high, PROTOCOL_MAX)
     if best < max(low, PROTOCOL_MIN):
+        is_older = high < PROTOCOL_MIN
         raise Refused(
             "protocolMismatch",
-            f"this daemon speaks protocol {PROTOCOL_MIN} to {PROTOCOL_MAX}, the client {low} to {high}",
-            "update the older of the two; graphd stop ends this daemon, and the next client starts its own",
+            t(
+                "this daemon is graphd {ours} and speaks protocol {lowest} to {highest}, the client is {theirs} and "
+                "speaks {low} to {high}",
+                ours=host.version,
+                lowest=PROTOCOL_MIN,
+                highest=PROTOCOL_MAX,
+                theirs=shown(version),
+                low=low,
+                high=high,
+            ),
+            t("update the client: pipx upgrade workgraphd")
+            if is_older
+            else t("update the daemon: pipx upgrade workgraphd, then graphd daemon --start"),
             protocol=[PROTOCOL_MIN, PROTOCOL_MAX],
+            version=host.version,
         )
     return best
 
 
 def _check_workspace(named: str | None, host: Host) -> None:
-    if named is not None and named != host.workspace and os.path.realpath(named) != host.workspace:
-        raise Refused("notFound", "this daemon serves another workspace", f"it serves {host.workspace}")
+    if named is not None and not _is_in_workspace(named, host):
+        raise _other_workspace(host)
+
+
+def _other_workspace(host: Host) -> Refused:
+    return Refused(
+        "notFound",
+        t("this daemon serves another workspace"),
+        t("it serves {workspace}", workspace=host.workspace),
+    )
+
+
+def _is_in_workspace(named: str, host: Host) -> bool:
+    """It is the workspace, or a folder in it that is no workspace of its own."""
+    if named == host.workspace:
+        return True
+    path, root = Path(os.path.realpath(named)), Path(host.workspace)
+    while path.is_relative_to(root) and path != root:
+        if any((path / mark).exists() for mark in _MARKS):
+            return False
+        path = path.parent
+    return path == root
 
 
 Claim = tuple[str, bool, Callable[[Any], bool]]
@@ -163,30 +265,43 @@ def _is_env(value: Any) -> bool:
 
 
 _CLIENT: Final[dict[str, Claim]] = {
-    "name": ("a string", True, _is_text),
-    "version": ("a string", True, _is_text),
-    "pid": ("an integer", False, _is_int),
+    "name": (t("a string"), True, _is_text),
+    "version": (t("a string"), True, _is_text),
+    "pid": (t("an integer"), False, _is_int),
 }
 _OWNER: Final[dict[str, Claim]] = {
-    "id": ("a string that is not empty", True, lambda value: _is_text(value) and bool(value.strip())),
-    "mode": ("auto, ask or off", False, lambda value: value in _OWNER_MODES),
+    "id": (t("a string that is not empty"), True, lambda value: _is_text(value) and bool(value.strip())),
+    "mode": (t("auto, ask or off"), False, lambda value: value in _OWNER_MODES),
 }
 _HELLO: Final[dict[str, Claim]] = {
-    "client": ("an object with name and version", True, lambda value: isinstance(value, dict)),
-    "protocol": ("two integers, the lower first", True, _is_range),
-    "workspace": ("a path", False, lambda value: _is_text(value) and "\0" not in value),
-    "cwd": ("a path", False, _is_text),
-    "env": ("a map of strings", False, _is_env),
-    "interactive": ("true or false", False, lambda value: isinstance(value, bool)),
-    "locale": ("a string", False, _is_text),
-    "owner": ("an object with id", False, lambda value: isinstance(value, dict)),
-    "attemptToken": ("a string", False, _is_text),
+    "client": (t("an object with name and version"), True, lambda value: isinstance(value, dict)),
+    "protocol": (t("two integers, the lower first"), True, _is_range),
+    "workspace": (t("a path"), False, lambda value: _is_text(value) and "\0" not in value),
+    "cwd": (t("a path"), False, _is_text),
+    "env": (t("a map of strings"), False, _is_env),
+    "interactive": (t("true or false"), False, lambda value: isinstance(value, bool)),
+    "locale": (t("a string"), False, _is_text),
+    "owner": (t("an object with id"), False, lambda value: isinstance(value, dict)),
+    "attemptToken": (t("a string"), False, _is_text),
+}
+_INITIALIZE: Final[dict[str, Claim]] = {
+    "capabilities": (t("an object"), False, lambda value: isinstance(value, dict)),
+    "clientInfo": (
+        t("an object with name"),
+        False,
+        lambda value: isinstance(value, dict) and _is_text(value.get("name")) and _is_text(value.get("version", "")),
+    ),
+    "processId": (t("an integer"), False, _is_int),
+    "locale": (t("a string"), False, _is_text),
+    "rootUri": ("a URI", False, _is_text),
+    "rootPath": (t("a path"), False, _is_text),
+    "workspaceFolders": (t("a list"), False, lambda value: isinstance(value, list)),
 }
 
 
 def _check(params: Any) -> None:
     if not isinstance(params, dict):
-        raise ParamsRefused([bad_field("", "params must be an object", expected="an object", got=params)])
+        raise ParamsRefused([bad_field("", t("params must be an object"), expected=t("an object"), got=params)])
     troubles = _troubles(params, _HELLO, "")
     if not troubles:
         troubles = _troubles(params["client"], _CLIENT, "client.")
@@ -200,14 +315,18 @@ def _troubles(value: dict[str, Any], claims: dict[str, Claim], prefix: str) -> l
     troubles = []
     for name in value.keys() - claims.keys():
         near = nearest(name, claims)
-        trouble = bad_field(prefix + name, "unknown field", expected=near[0] if near else "no such field", got=name)
+        trouble = bad_field(
+            prefix + name, t("unknown field"), expected=near[0] if near else t("no such field"), got=name
+        )
         troubles.append({**trouble, "suggestions": near})
     for name, (expected, is_needed, is_right) in claims.items():
         item = value.get(name)
         if item is None and not is_needed:
             continue
         if name not in value:
-            troubles.append(bad_field(prefix + name, "missing", expected=expected, got="nothing"))
+            troubles.append(bad_field(prefix + name, t("missing"), expected=expected, got=t("nothing")))
         elif not is_right(item):
-            troubles.append(bad_field(prefix + name, f"must be {expected}", expected=expected, got=item))
+            troubles.append(
+                bad_field(prefix + name, t("must be {expected}", expected=expected), expected=expected, got=item)
+            )
     return troubles

@@ -33,6 +33,10 @@ class DaemonSettings(Protocol):
     def settle_s(self) -> float:
         """How long `settle: true` waits."""
 
+    @property
+    def locale(self) -> str:
+        """The language of messages, whatever clients say; empty: they do."""
+
 
 class Daemon(Protocol):
     """The daemon, as the server sees it."""

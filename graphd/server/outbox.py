@@ -1,7 +1,8 @@
 """The writer of one connection: answers in the order in which they are ready, and at most one notification in flight.
 
 It never queues a notification: when the socket can take bytes it pulls the next one, which is then as new as can
-be. Answers are queued, and a long queue slows the reading of requests. Source: spec protocol.md, Notifications;
+be. Answers are queued, and a long queue slows the reading of requests. What the socket takes at once is given to it
+at once; its task writes only where a client is slower than that. Source: spec protocol.md, Notifications;
 architecture.md.
 """
 
@@ -21,19 +22,29 @@ BACKLOG_LIMIT: Final = 64
 
 
 class Outbox:
-    """Owns the sending half of a non-blocking socket. `run` is its only task."""
+    """Owns the sending half of a non-blocking socket. `run` is its only task.
 
-    def __init__(self, sock: socket.socket, pull: Pull, view: Callable[[Pull], Awaitable[bytes | None]]) -> None:
+    `pull` gives the next notification, `pull_change` the next one of those that a commit makes due.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        pull: Pull,
+        view: Callable[[Pull], Awaitable[bytes | None]],
+        pull_change: Pull | None = None,
+    ) -> None:
         self._sock = sock
         self._pull = pull
+        self._pull_change = pull_change or pull
         self._view = view
         self._replies: deque[bytes] = deque()
         self._queued_bytes = 0
         self._sending_bytes = 0
-        self._notification: bytes | None = None
+        self._begun = b""  # the rest of what the socket took in part: it has to go before anything else
+        self._trouble: OSError | None = None
         self._is_pull_due = False
-        self._is_idle = False
-        self._is_notifying = False
+        self._is_idle = False  # `run` sleeps, and nothing has woken it
         self._last: bytes | None = None
         self._awake = asyncio.Event()
         self._has_room = asyncio.Event()
@@ -42,21 +53,26 @@ class Outbox:
     @property
     def bytes_in_flight(self) -> int:
         """Bytes that the daemon holds for this client: what the kernel has not taken yet."""
-        waiting = len(self._notification) if self._notification is not None else 0
-        return self._queued_bytes + self._sending_bytes + waiting
+        return self._queued_bytes + self._sending_bytes + len(self._begun)
 
     @property
     def frames_in_flight(self) -> int:
         """Frames that the daemon holds for this client."""
-        return len(self._replies) + (self._notification is not None) + (self._sending_bytes > 0)
+        return len(self._replies) + bool(self._begun) + (self._sending_bytes > 0)
 
     def reply(self, frame: bytes) -> None:
-        """Queue an answer."""
+        """Send an answer, or queue it behind what was not sent yet."""
+        if self._is_idle:
+            try:
+                self._go_on_with(self._put_replies(frame))
+            except OSError as trouble:
+                self._fail(trouble)
+            return
         self._replies.append(frame)
         self._queued_bytes += len(frame)
         if len(self._replies) > BACKLOG_LIMIT or self._queued_bytes > BACKLOG_LIMIT_BYTES:
             self._has_room.clear()
-        self._awake.set()
+        self._wake()
 
     async def room(self) -> None:
         """Wait until the queue of answers is short enough to read another request."""
@@ -65,30 +81,50 @@ class Outbox:
     def pull_soon(self) -> None:
         """There may be a notification: pull when the socket can take it."""
         self._is_pull_due = True
-        self._awake.set()
+        self._wake()
 
     def pull_now(self, state: State) -> None:
-        """The same at a committed moment: an idle writer takes it at once, from this very state."""
-        self._is_pull_due = True
-        if self._is_idle and self._notification is None and self._last is None:
-            self._notification = self._pull(state)
-            if self._notification is None:
-                self._is_pull_due = False
-                return
-        self._awake.set()
+        """The same at a committed moment: an idle writer gives it to the socket at once, from this very state."""
+        if not self._is_idle:
+            self._is_pull_due = True
+            return
+        try:
+            while (frame := self._pull_change(state)) is not None:
+                rest = self._put_notification(frame)
+                if rest:
+                    self._is_pull_due = True
+                    self._go_on_with(rest)
+                    return
+        except OSError as trouble:  # the client is gone: no business of the commit's
+            self._fail(trouble)
 
     def finish(self, last: bytes = b"") -> None:
         """Send what is queued, then `last`, then end `run`. Notifications that were not begun are left out."""
         if self._last is None:
             self._last = last
+        self._wake()
+
+    def _wake(self) -> None:
+        """`run` has something to do; until it is done nothing goes past it."""
+        self._is_idle = False
         self._awake.set()
+
+    def _go_on_with(self, rest: bytes) -> None:
+        if rest:
+            self._begun = rest
+            self._wake()
+
+    def _fail(self, trouble: OSError) -> None:
+        """Let `run` say that the client is gone; whoever had something to send goes on."""
+        self._trouble = trouble
+        self._wake()
 
     async def run(self) -> None:
         """Write until `finish`, or until the client is gone (OSError)."""
-        while True:
-            if self._notification is not None:  # pulled before what was answered since: it has to stay before
-                frame, self._notification = self._notification, None
-                await self._send_notification(frame)
+        while self._trouble is None:
+            if self._begun:
+                rest, self._begun = self._begun, b""
+                await self._send(rest)
             elif self._replies:
                 await self._send_replies()
             elif self._last is not None:
@@ -96,16 +132,18 @@ class Outbox:
                 return
             elif self._is_pull_due:
                 self._is_pull_due = False
-                self._notification = await self._view(self._pull)
-                self._is_pull_due = self._is_pull_due or self._notification is not None
+                frame = await self._view(self._pull)
+                if frame is not None:
+                    self._is_pull_due = True
+                    await self._send(self._put_notification(frame))
             else:
                 await self._sleep()
+        raise self._trouble
 
     async def _sleep(self) -> None:
         self._awake.clear()
         self._is_idle = True
         await self._awake.wait()
-        self._is_idle = False
 
     async def _send_replies(self) -> None:
         batch, size = [], 0
@@ -113,16 +151,29 @@ class Outbox:
             batch.append(self._replies.popleft())
             size += len(batch[-1])
         self._queued_bytes -= size
-        failpoint("server.reply.before")
-        await self._send(b"".join(batch) if len(batch) > 1 else batch[0])
-        failpoint("server.reply.after")
+        await self._send(self._put_replies(b"".join(batch) if len(batch) > 1 else batch[0]))
         if len(self._replies) <= BACKLOG_LIMIT and self._queued_bytes <= BACKLOG_LIMIT_BYTES:
             self._has_room.set()
 
-    async def _send_notification(self, frame: bytes) -> None:
+    def _put_replies(self, frames: bytes) -> bytes:
+        """Give the socket what it takes now; returns the rest."""
+        failpoint("server.reply.before")
+        try:
+            sent = self._sock.send(frames)
+        except BlockingIOError:
+            sent = 0
+        failpoint("server.reply.after")
+        return frames[sent:]
+
+    def _put_notification(self, frame: bytes) -> bytes:
+        """The same; written out, for each commit runs it once a subscriber."""
         failpoint("server.notify.before")
-        await self._send(frame)
+        try:
+            sent = self._sock.send(frame)
+        except BlockingIOError:
+            sent = 0
         failpoint("server.notify.after")
+        return frame[sent:]
 
     async def _send_last(self, frame: bytes) -> None:
         failpoint("server.goodbye.before")

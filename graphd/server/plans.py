@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from graphd.base.text import said, t
 from graphd.core.events import Refused
 from graphd.core.model import Definition, Limits, Retry, Source
 from graphd.core.plan import check_plan, collapse
@@ -62,7 +63,7 @@ def _inline(params: "SetParams", nodes: "list[NodeParams]") -> Plan:
     limits = _limits(params, Limits())
     troubles = check_plan(definitions, limits=limits, workers=BUILT_IN_WORKERS)
     if troubles:
-        rows = [{"code": t.code, "slug": t.slug, "message": t.message, "hint": t.hint} for t in troubles]
+        rows = [{"code": x.code, "slug": x.slug, "message": x.message, "hint": x.hint} for x in troubles]
         raise Refused("invalidPlan", troubles[0].message, troubles[0].hint, diagnostics=rows)
     title = params.title or params.objective or ""
     digest = hashlib.sha256(orjson.dumps([node.model_dump(by_alias=True) for node in nodes])).hexdigest()
@@ -113,7 +114,7 @@ def _from_workflow(call: Call, params: "SetParams") -> Plan:
         reader = prompt_reader(call.daemon.workspace)
         compiled = load(content, name=name, inputs=params.inputs, read_prompt=reader)
     except WorkflowRefused as refusal:
-        raise refused(refusal.code, str(refusal), refusal.diagnostics) from None
+        raise refused(refusal.code, refusal.message, refusal.diagnostics) from None
     kind = "text" if located is None else "workflow" if params.workflow is not None else "file"
     title = params.title or compiled.title or compiled.name
     return Plan(
@@ -142,9 +143,9 @@ def located_workflow(call: Call, name: str | None, file: str | None) -> "Located
         if file is not None:
             return locate_file(Path(call.caller.cwd or call.daemon.workspace) / file)
     except WorkflowNotFound as trouble:
-        raise Refused("notFound", str(trouble), trouble.hint) from None
+        raise Refused("notFound", said(trouble), trouble.hint) from None
     except OSError as trouble:
-        raise Refused("notFound", str(trouble), "make it a readable file") from None
+        raise Refused("notFound", said(trouble), t("make it a readable file")) from None
     return None
 
 

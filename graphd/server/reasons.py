@@ -5,6 +5,7 @@ Source: spec protocol.md (`why`); product.md, What it must feel like.
 
 from dataclasses import dataclass
 
+from graphd.base.text import Text, t
 from graphd.core.model import Graph, Node
 from graphd.server.project import Wire
 
@@ -28,7 +29,7 @@ def reasons(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
     return found
 
 
-def _why(code: str, detail: str, command: str, *, since: int | None = None, on: str | None = None) -> Wire:
+def _why(code: str, detail: Text, command: str, *, since: int | None = None, on: str | None = None) -> Wire:
     row: Wire = {"code": code, "detail": detail, "next": command}
     if since is not None:
         row["since"] = since
@@ -50,26 +51,30 @@ def _waiting(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
     for need in node.needs:
         upstream = graph.nodes[need]
         if not upstream.is_settled:
-            detail = f"it needs {upstream.slug}, which is {upstream.state}"
+            detail = t("it needs {upstream}, which is {state}", upstream=upstream.slug, state=upstream.state)
             command = f"graphd why {upstream.slug} {_at(graph)}"
             found.append(_why("waitsFor", detail, command, since=upstream.started_at, on=upstream.slug))
-    return found or [_why("waits", "it is about to become ready", f"graphd watch {graph.id}")]
+    return found or [_why("waits", t("it is about to become ready"), f"graphd watch {graph.id}")]
 
 
 def _ready(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
     if node.not_before is not None:
-        return [_why("backoff", "it is tried again after a pause", f"graphd watch {graph.id}", since=node.not_before)]
+        return [
+            _why("backoff", t("it is tried again after a pause"), f"graphd watch {graph.id}", since=node.not_before)
+        ]
     if graph.status != "active" or graph.stopping is not None:
-        return [_why("held", "its graph starts nothing now", f"graphd status {graph.id}")]
+        return [_why("held", t("its graph starts nothing now"), f"graphd status {graph.id}")]
     if around.store_health != "ok":
-        detail = f"the store is {around.store_health}: nothing is started"
+        detail = t("the store is {health}: nothing is started", health=around.store_health)
         return [_why("storeUnavailable", detail, "graphd doctor")]
     if graph.counts.get("running", 0) >= graph.limits.concurrency:
-        detail = f"all {graph.limits.concurrency} slots of its graph are taken"
+        detail = t("all {limit} slots of its graph are taken", limit=graph.limits.concurrency)
         return [_why("graphSlots", detail, f"graphd watch {graph.id}")]
     if around.running >= around.concurrency:
-        return [_why("slots", f"all {around.concurrency} slots of the daemon are taken", "graphd processes")]
-    return [_why("queued", "it starts with the next free slot", f"graphd watch {graph.id}")]
+        return [
+            _why("slots", t("all {limit} slots of the daemon are taken", limit=around.concurrency), "graphd processes")
+        ]
+    return [_why("queued", t("it starts with the next free slot"), f"graphd watch {graph.id}")]
 
 
 def _running(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
@@ -77,21 +82,26 @@ def _running(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
         attempt = graph.attempts[key]
         if attempt.node == node.id and attempt.state == "stuck":
             pids = ",".join(map(str, attempt.stuck_pids))
-            detail = f"the death of its processes can't be proven ({attempt.reason or 'unknown'}): pids {pids}"
+            detail = t(
+                "the death of its processes can't be proven ({reason}): pids {pids}",
+                reason=attempt.reason or t("unknown"), pids=pids,
+            )  # fmt: skip
             command = f"graphd release {node.slug} --pids {pids} {_at(graph)}"
             return [_why("stuck", detail, command, since=attempt.started_at)]
-    doing = around.phase or "working"
+    doing = around.phase or t("working")
     command = f"graphd logs {node.slug} -f {_at(graph)}"
-    return [_why("running", f"it runs: {doing}", command, since=around.phase_since or node.started_at)]
+    return [_why("running", t("it runs: {doing}", doing=doing), command, since=around.phase_since or node.started_at)]
 
 
 def _failed(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
     failure = node.failure
-    detail = f"{failure.failure_class}: {failure.reason}" if failure is not None else "it failed"
+    detail = t("it failed")
+    if failure is not None:
+        detail = t("{failure_class}: {reason}", failure_class=failure.failure_class, reason=failure.reason)
     logs = f"graphd logs {node.slug} {_at(graph)}"
     found = [_why("failed", detail, logs, since=node.ended_at)]
     if graph.status != "cancelled":
-        detail = "a failed node can be tried again"
+        detail = t("a failed node can be tried again")
         found.append(_why("canRetry", detail, f"graphd retry {node.slug} {_at(graph)}"))
     return found
 
@@ -99,32 +109,32 @@ def _failed(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
 def _blocked(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
     culprit = _slug(graph, node.blocked_by) if node.blocked_by is not None else None
     if culprit is None:
-        return [_why("blocked", "something that it needs failed", f"graphd why {_at(graph)}")]
-    detail = f"{culprit} failed, and it is required"
+        return [_why("blocked", t("something that it needs failed"), f"graphd why {_at(graph)}")]
+    detail = t("{culprit} failed, and it is required", culprit=culprit)
     return [_why("blockedBy", detail, f"graphd why {culprit} {_at(graph)}", on=culprit)]
 
 
 _SKIPPED = {
-    "condition_false": "its condition is false",
-    "gate_not_accepted": "a gate that it needs did not accept",
-    "no_input": "nothing that it needs was achieved",
-    "finished_early": "the graph was finished before it started",
+    "condition_false": t("its condition is false"),
+    "gate_not_accepted": t("a gate that it needs did not accept"),
+    "no_input": t("nothing that it needs was achieved"),
+    "finished_early": t("the graph was finished before it started"),
 }
 
 
 def _skipped(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
-    detail = _SKIPPED.get(node.skip or "", "it was skipped")
+    detail = _SKIPPED.get(node.skip or "", t("it was skipped"))
     return [_why(node.skip or "skipped", detail, f"graphd retry {node.slug} {_at(graph)}", since=node.ended_at)]
 
 
 def _cancelled(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
-    detail = node.cancel_reason or "it was cancelled"
+    detail = t("{reason}", reason=node.cancel_reason) if node.cancel_reason else t("it was cancelled")
     return [_why("cancelled", detail, f"graphd history {graph.id}", since=node.ended_at)]
 
 
 def _achieved(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
     command = f"graphd output {node.slug} {_at(graph)}"
-    return [_why("achieved", "it is done", command, since=node.ended_at)]
+    return [_why("achieved", t("it is done"), command, since=node.ended_at)]
 
 
 _BY_STATE = {
@@ -143,9 +153,13 @@ def _of_graph(graph: Graph) -> list[Wire]:
     found = []
     if graph.stopping is not None:
         wish = graph.stopping
-        detail = f"a {wish.verb} by {wish.by} stands; it ends when every process has"
+        detail = t("a {verb} by {by} stands; it ends when every process has", verb=wish.verb, by=wish.by)
         found.append(_why("stopping", detail, f"graphd watch {graph.id}", since=wish.at))
     if graph.status in ("user_paused", "infra_paused", "budget_limited"):
-        detail = f"the graph is {graph.status}: {graph.pause_reason or 'no reason was given'}"
+        detail = t(
+            "the graph is {status}: {reason}",
+            status=graph.status,
+            reason=graph.pause_reason or t("no reason was given"),
+        )
         found.append(_why(graph.status, detail, f"graphd resume {graph.id}"))
     return found

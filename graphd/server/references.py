@@ -5,6 +5,7 @@ Source: spec protocol.md, Methods; product.md, Command line.
 
 from typing import Final
 
+from graphd.base.text import t
 from graphd.core.events import Refused
 from graphd.core.model import Graph, Node, State
 from graphd.server.errors import nearest, shown
@@ -39,7 +40,10 @@ def find_graph(state: State, reference: str | None) -> Graph:
         return begun[0]
     if begun:
         raise Refused(
-            "ambiguous", f"{len(begun)} graphs begin with {reference}", "use more of the id", graphs=_rows(begun)
+            "ambiguous",
+            t("{count} graphs begin with {reference}", count=len(begun), reference=reference),
+            t("use more of the id"),
+            graphs=_rows(begun),
         )
     raise _unknown(state, reference)
 
@@ -49,19 +53,30 @@ def _only_live(state: State) -> Graph:
     if len(live) == 1:
         return live[0]
     if not state.graphs:
-        raise Refused("notFound", "there is no graph in this workspace", "graphd run WORKFLOW starts one")
+        raise Refused("notFound", t("there is no graph in this workspace"), t("graphd run WORKFLOW starts one"))
     rows = _rows(live or newest_first(state))
-    said = f"{len(live)} graphs are live" if live else "no graph is live"
-    raise Refused("ambiguous", said, "name one by its id, its workflow, or @last", graphs=rows)
+    said = t("{count} graphs are live", count=len(live)) if live else t("no graph is live")
+    raise Refused("ambiguous", said, t("name one by its id, its workflow, or @last"), graphs=rows)
 
 
 def _unknown(state: State, reference: str) -> Refused:
     if reference in state.tombstones:
-        return Refused("notFound", f"graph {reference} was cleared", "graphd status lists the graphs", graph=reference)
+        return Refused(
+            "notFound",
+            t("graph {reference} was cleared", reference=reference),
+            t("graphd status lists the graphs"),
+            graph=reference,
+        )
     names = {graph.source.name for graph in state.graphs.values() if graph.source.name} | {"@last"}
     near = nearest(reference, names)
-    hint = f"did you mean {near[0]}?" if near else "graphd status lists the graphs"
-    return Refused("notFound", f"no graph {shown(reference)}", hint, graph=shown(reference), suggestions=near)
+    hint = t("did you mean {name}?", name=near[0]) if near else t("graphd status lists the graphs")
+    return Refused(
+        "notFound",
+        t("no graph {reference}", reference=shown(reference)),
+        hint,
+        graph=shown(reference),
+        suggestions=near,
+    )
 
 
 def _rows(graphs: list[Graph]) -> list[Wire]:
@@ -75,10 +90,10 @@ def find_node(graph: Graph, reference: str) -> Node:
         return node
     slugs = [item.slug for item in graph.nodes.values()] if len(graph.nodes) <= 2000 else []
     near = nearest(reference, slugs)
-    hint = f"did you mean {near[0]}?" if near else "graphd status names its nodes"
+    hint = t("did you mean {name}?", name=near[0]) if near else t("graphd status names its nodes")
     raise Refused(
         "notFound",
-        f"{graph.title} has no node {shown(reference)}",
+        t("{graph} has no node {reference}", graph=graph.title, reference=shown(reference)),
         hint,
         graph=graph.id,
         node=shown(reference),
@@ -93,5 +108,7 @@ def find_own(state: State, caller: Caller, graph: str | None, node: str) -> tupl
     found = find_graph(state, graph)
     wanted = find_node(found, node)
     if caller.attempt is not None and caller.attempt[:2] != (found.id, wanted.id):
-        raise Refused("unauthorised", "an attempt reads its own node alone", "leave graph out and name your own node")
+        raise Refused(
+            "unauthorised", t("an attempt reads its own node alone"), t("leave graph out and name your own node")
+        )
     return found, wanted

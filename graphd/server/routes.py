@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from graphd.base.catalogue import Language
+from graphd.base.text import Text, t
 from graphd.core.events import Refused
 from graphd.core.model import State
 from graphd.server.errors import MethodUnknown, ParamsRefused, nearest, shown
@@ -19,7 +21,7 @@ from graphd.server.needs import Daemon
 from graphd.server.project import Wire
 from graphd.server.subscriptions import Subscriptions
 
-GROUPS: Final = ("graphs", "steer", "look", "workflows", "daemon", "agents", "subscribe")
+GROUPS: Final = ("graphs", "steer", "look", "workflows", "daemon", "agents", "subscribe", "interchange", "draw")
 EVERYBODY: Final[frozenset[Principal]] = frozenset({"user", "agent", "attempt"})
 CALLERS: Final[frozenset[Principal]] = frozenset({"user", "agent"})
 PEOPLE: Final[frozenset[Principal]] = frozenset({"user"})
@@ -45,8 +47,8 @@ class Household(Protocol):
     def connections(self) -> list[Wire]:
         """One row of health per connection."""
 
-    def request_stop(self, reason: str) -> None:
-        """End the daemon, soon and cleanly."""
+    def request_stop(self, reason: str, *, reconnect: bool = False) -> None:
+        """End the daemon, soon and cleanly. `reconnect`: clients are told that another one may be started."""
 
     async def until(self, is_reached: Callable[[State], bool], timeout_s: float) -> bool:
         """Wait until a committed state has this; False after `timeout_s` s, or when the daemon stops."""
@@ -64,6 +66,11 @@ class Call:
     def daemon(self) -> Daemon:
         """The daemon that is served."""
         return self.hub.daemon
+
+    @property
+    def language(self) -> Language:
+        """What the caller reads."""
+        return self.subscriptions.language
 
 
 @dataclass(slots=True, frozen=True)
@@ -133,8 +140,12 @@ async def dispatch(call: Call, method: str, params: Any) -> Reply:
     if route is None:
         raise MethodUnknown(method, [*all_routes(), "graphd/hello"])
     if call.caller.principal not in route.allowed:
-        who = {"attempt": "an attempt", "agent": "an agent"}.get(call.caller.principal, "this client")
-        raise Refused("unauthorised", f"{who} may not call {method}", "a person can, with graphd in a terminal")
+        who = {"attempt": t("an attempt"), "agent": t("an agent")}.get(call.caller.principal, t("this client"))
+        raise Refused(
+            "unauthorised",
+            t("{who} may not call {method}", who=who, method=method),
+            t("a person can, with graphd in a terminal"),
+        )
     result = await route.handler(call, validated(route.params, params))
     return result if isinstance(result, Reply) else Reply(result)
 
@@ -156,17 +167,17 @@ def validated(model_name: str, params: Any) -> Any:
 
 def _field(error: Any, model: Any) -> dict[str, Any]:
     path = ".".join(str(part) for part in error["loc"])
-    row = {
+    row: dict[str, Any] = {
         "path": path,
-        "message": error["msg"],
+        "message": _message(error),
         "expected": _expected(error),
-        "got": shown(error["input"]) if error["type"] != "missing" else "nothing",
+        "got": shown(error["input"]) if error["type"] != "missing" else t("nothing"),
     }
     if error["type"] == "extra_forbidden":
         names = [item.alias or name for name, item in model.model_fields.items()]
         near = nearest(str(error["loc"][-1]), names) if len(error["loc"]) == 1 else []
-        row |= {"message": "unknown field", "got": str(error["loc"][-1])[:80], "suggestions": near}
-        row["expected"] = near[0] if near else "no such field"
+        row |= {"message": t("unknown field"), "got": str(error["loc"][-1])[:80], "suggestions": near}
+        row["expected"] = near[0] if near else t("no such field")
     return row
 
 
@@ -176,3 +187,30 @@ def _expected(error: Any) -> str:
         return str(context["expected"])
     limits = [f"{name} {value}" for name, value in context.items() if name in ("ge", "le", "gt", "lt", "max_length")]
     return " and ".join(limits) if limits else str(error["type"]).removesuffix("_type")
+
+
+_MESSAGES: Final[dict[str, Callable[..., Text]]] = {
+    "missing": lambda: t("Field required"),
+    "string_type": lambda: t("Input should be a valid string"),
+    "int_type": lambda: t("Input should be a valid integer"),
+    "float_type": lambda: t("Input should be a valid number"),
+    "bool_type": lambda: t("Input should be a valid boolean"),
+    "list_type": lambda: t("Input should be a valid list"),
+    "tuple_type": lambda: t("Input should be a valid tuple"),
+    "dict_type": lambda: t("Input should be a valid dictionary"),
+    "model_type": lambda class_name: t("Input should be a valid dictionary or instance of {name}", name=class_name),
+    "literal_error": lambda expected: t("Input should be {expected}", expected=expected),
+    "greater_than": lambda gt: t("Input should be greater than {limit}", limit=gt),
+    "greater_than_equal": lambda ge: t("Input should be greater than or equal to {limit}", limit=ge),
+    "less_than": lambda lt: t("Input should be less than {limit}", limit=lt),
+    "less_than_equal": lambda le: t("Input should be less than or equal to {limit}", limit=le),
+    "string_pattern_mismatch": lambda pattern: t("String should match pattern '{pattern}'", pattern=pattern),
+}
+
+
+def _message(error: Any) -> str:
+    """What pydantic says, in its own English words; translatable where its type is one that our models can meet."""
+    make = _MESSAGES.get(error["type"])
+    message = str(error["msg"])
+    ours = make(**error.get("ctx", {})) if make is not None else None
+    return ours if ours is not None and ours == message else message

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from graphd import __version__
+from graphd.base.text import t
 from graphd.core.events import Change
 from graphd.core.model import State
 from graphd.daemon.log import log
@@ -19,6 +20,7 @@ from graphd.server.errors import where
 from graphd.server.feeds import Feeds
 from graphd.server.hello import CONNECTION_LIMIT, Host
 from graphd.server.listen import Listener
+from graphd.server.lsp.watched import WorkflowFiles
 from graphd.server.needs import Daemon
 from graphd.server.peers import attempt_of_peer, attempt_of_token
 from graphd.server.project import Wire
@@ -54,6 +56,7 @@ class Server:
         self._turned_away: set[asyncio.Task[None]] = set()
         self._waiters: dict[asyncio.Future[None], Callable[[State], bool]] = {}
         self._listener = Listener(self._accepted, is_ours=daemon.is_lock_ours, lost=self._lock_lost, folder=folder)
+        self._workflow_files = WorkflowFiles(daemon.workspace)
         self._idle_timer: asyncio.TimerHandle | None = None
         self._stirred_at_s = asyncio.get_running_loop().time()
 
@@ -102,7 +105,7 @@ class Server:
             task.cancel()
 
     def _lock_lost(self) -> None:
-        self.request_stop("the state folder was taken away", reconnect=True)
+        self.request_stop(t("the state folder was taken away"), reconnect=True)
 
     # ---- connections ----------------------------------------------------------------------------------------------
 
@@ -133,6 +136,10 @@ class Server:
     def greeted(self) -> None:
         """A hello was answered: what is heavy may be loaded now."""
         self._listener.watch()
+
+    def watch_workflows(self, stirred: Callable[[], None]) -> Callable[[], None]:
+        """Call `stirred` after workflow or prompt files changed on the disk; gives the way to end that."""
+        return self._workflow_files.listen(stirred)
 
     def connections(self) -> list[Wire]:
         """One row of health per greeted connection."""
@@ -222,7 +229,7 @@ class Server:
         if self._has_reason_to_stay():
             self._stirred_at_s = now_s
         if now_s >= self._stirred_at_s + self.daemon.settings.idle_minutes * 60:
-            self.request_stop("idle", reconnect=True)
+            self.request_stop(t("idle"), reconnect=True)
         else:
             self._plan_idle_end()
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from graphd.base.catalogue import Language
 from graphd.core.events import Change
 from graphd.core.model import State
 from graphd.server.feeds import NEVER, Feeds, notification, tombstone
@@ -113,6 +114,7 @@ class Subscriptions:
         self._feeds = feeds
         self._activity_of = activity_of
         self._store = store
+        self.language: Language = "en"  # the connection's; another hello may change it
         self._numbers = itertools.count(1)
         self._open: dict[str, _Subscription] = {}
         self._held = 0
@@ -162,7 +164,7 @@ class Subscriptions:
         if graph not in state.graphs:
             rev = state.tombstones.get(graph, 0)
             return rev, tombstone(graph, since, rev)
-        return self._feeds.value(state, graph, since)
+        return self._feeds.value(state, graph, since, self.language)
 
     def release(self) -> None:
         """The answer to `open` is queued: notifications may follow."""
@@ -187,16 +189,17 @@ class Subscriptions:
             s.wish.wants_activity and (s.wish.graphs is None or graph in s.wish.graphs) for s in self._open.values()
         )
 
-    def _mark(self, graph: str) -> None:
-        self.cursors.setdefault(graph, NEVER)
-        self._behind[graph] = None
-
     def committed(self, changes: Iterable[Change]) -> bool:
         """A commit; True where it leaves a cursor behind."""
         is_behind = False
         for change in changes:
-            if change.graph in self.cursors or self._covers(change.graph):
-                self._mark(change.graph)
+            graph = change.graph
+            if graph in self.cursors:
+                self._behind[graph] = None
+                is_behind = True
+            elif self._covers(graph):
+                self.cursors[graph] = NEVER
+                self._behind[graph] = None
                 is_behind = True
         return is_behind
 
@@ -220,16 +223,25 @@ class Subscriptions:
         """The next notification, framed, or None. At a committed moment; moves the cursor: the frame must be sent."""
         if self._held:
             return None
+        frame = self.pull_change(state)
+        if frame is not None:
+            return frame
+        if self._printed:
+            return self._output()
+        if self._active and now_s >= self._next_activity_s:
+            return self._activity(state, now_s)
+        return None
+
+    def pull_change(self, state: State) -> bytes | None:
+        """The next `workgraph/changed` alone, under the rules of `pull`: each commit asks this of every connection."""
+        if self._held:
+            return None
         while self._behind:
             graph = next(iter(self._behind))
             del self._behind[graph]
             frame = self._changed(state, graph)
             if frame is not None:
                 return frame
-        if self._printed:
-            return self._output()
-        if self._active and now_s >= self._next_activity_s:
-            return self._activity(state, now_s)
         return None
 
     def activity_due_s(self) -> float | None:
@@ -237,18 +249,18 @@ class Subscriptions:
         return self._next_activity_s if self._active and not self._held else None
 
     def _changed(self, state: State, graph: str) -> bytes | None:
-        since = self.cursors.get(graph, NEVER)
+        cursors = self.cursors
+        since = cursors.get(graph, NEVER)
         live = state.graphs.get(graph)
-        if live is not None and since == live.rev:
-            return None
-        if live is None:
-            self.cursors.pop(graph, None)
-            if since == NEVER:
-                return None  # came and went while this client did not look
-        rev, frame = self._feeds.frame(state, graph, since)
         if live is not None:
-            self.cursors[graph] = rev
-        return frame
+            if since == live.rev:
+                return None
+            cursors[graph], frame = self._feeds.frame(state, graph, since, self.language)
+            return frame
+        cursors.pop(graph, None)
+        if since == NEVER:
+            return None  # came and went while this client did not look
+        return self._feeds.frame(state, graph, since, self.language)[1]
 
     def _output(self) -> bytes | None:
         while self._printed:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from graphd.base.redaction import PLAIN
+from graphd.base.text import t
 from graphd.children.journal import read_err
 from graphd.children.keeping.files import ERR_NOTE, HEADER, MAGIC, NOTE, OUT, RECORD
 from graphd.children.shell import ERR_LIMIT
@@ -48,13 +50,23 @@ def read_printed(folder: Path, cursor: str | None, *, limit: int, started_at: in
         os.close(fd)
     if start < base:
         skip = 0
-    return _Page(folder, started_at, first_ns, is_live=is_live).fill(records, end, skip, limit)
+    return _redacted(_Page(folder, started_at, first_ns, is_live=is_live).fill(records, end, skip, limit))
+
+
+def _redacted(printed: Printed) -> Printed:
+    """Without secrets, also over the borders of items; over those of pages only where the shape is whole in one."""
+    stream = PLAIN.stream()
+    for item in printed.items:
+        item["text"] = stream.feed(item["text"])
+    if rest := stream.end():
+        printed.items[-1]["text"] += rest
+    return Printed([item for item in printed.items if item["text"]], printed.cursor)
 
 
 def _parse(cursor: str | None) -> tuple[int, int]:
     at, _, skip = (cursor or "0:0").partition(":")
     if not (at.isdecimal() and skip.isdecimal() and len(at) <= 18 and len(skip) <= 18):
-        raise Refused("cursorInvalid", "this is no cursor of observe", "begin without one")
+        raise Refused("cursorInvalid", t("this is no cursor of observe"), t("begin without one"))
     return int(at), int(skip)
 
 

@@ -18,6 +18,7 @@ from typing import Final, Self, TypeVar
 import aiosqlite
 
 from graphd.base.failpoints import failpoint
+from graphd.base.text import t
 from graphd.store.lock import WorkspaceLock
 from graphd.store.refusals import (
     Health,
@@ -199,8 +200,8 @@ def _inspect(path: Path) -> None:
         if application != APPLICATION_ID:
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
                 return  # killed before its first migration
-            hint = "move it away: graphd did not make it"
-            raise OpeningRefused("this is another program's database", hint, path=path, application=application)
+            hint = t("move it away: graphd did not make it")
+            raise OpeningRefused(t("this is another program's database"), hint, path=path, application=application)
         if version > VERSION:
             raise StoreTooNew(path=path, found=version, known=VERSION)
         is_clean = bool(connection.execute("SELECT is_clean FROM meta").fetchone() == (1,))

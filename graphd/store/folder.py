@@ -4,6 +4,7 @@ import os
 import stat
 from pathlib import Path
 
+from graphd.base.text import t
 from graphd.store.refusals import FileSystemUnfit, FolderUnsafe
 
 MOUNTS = Path("/proc/self/mountinfo")
@@ -24,16 +25,16 @@ def prepare_folder(folder: Path, *, mounts: Path = MOUNTS) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise FolderUnsafe("the state folder is not a folder", "remove what is there", path=folder)
+        raise FolderUnsafe(t("the state folder is not a folder"), t("remove what is there"), path=folder)
     if found.st_uid != os.geteuid():
-        hint = "set GRAPHD_STATE_DIR to a folder of your own"
-        raise FolderUnsafe(f"the state folder belongs to uid {found.st_uid}", hint, path=folder)
+        hint = t("set GRAPHD_STATE_DIR to a folder of your own")
+        raise FolderUnsafe(t("the state folder belongs to uid {uid}", uid=found.st_uid), hint, path=folder)
     if stat.S_IMODE(found.st_mode) != 0o700:
         folder.chmod(0o700)
     kind = file_system(folder, mounts=mounts)
     if kind in REMOTE:
-        hint = "set GRAPHD_STATE_DIR to a folder on a local disk; the workspace itself may stay where it is"
-        message = f"the state folder is on {kind}, where locks are not reliable"
+        hint = t("set GRAPHD_STATE_DIR to a folder on a local disk; the workspace itself may stay where it is")
+        message = t("the state folder is on {kind}, where locks are not reliable", kind=kind)
         raise FileSystemUnfit(message, hint, path=folder, fileSystem=kind)
 
 

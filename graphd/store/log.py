@@ -17,11 +17,13 @@ from typing import Any, Final
 
 from graphd.base.clock import Clock
 from graphd.base.failpoints import failpoint
+from graphd.base.text import t
 from graphd.core import derive
-from graphd.core.codec import dump_graph, load_graph
+from graphd.core.codec import load_graph
 from graphd.core.commands import Done
 from graphd.core.events import Change, Event
 from graphd.core.model import Graph, State
+from graphd.core.restore import restore
 from graphd.store import rows
 from graphd.store.database import Database
 from graphd.store.refusals import StoreCorrupt
@@ -135,7 +137,7 @@ class Log:
         if _is_base_due(graph, mark):
             base_rev = graph.rev
             with _collector_paused():
-                write.add(_INSERT_BASE, [(graph.id, graph.rev, rows.encoded(dump_graph(graph)))])
+                write.add(_INSERT_BASE, [(graph.id, graph.rev, rows.base_text(graph))])
             write.add(_DROP_OLD_BASES, [(graph.id, graph.rev)])
         write.marks[graph.id] = _Mark(base_rev, graph.plan_version, graph.is_ended)
 
@@ -178,8 +180,7 @@ class Log:
         for graph_id, text in bases:
             with self._legible(graph_id):
                 state.graphs[graph_id] = load_graph(rows.decoded(text))
-                derive.rebuild(state.graphs[graph_id])
-        derive.rebuild_state(state)
+        restore(state)
         base_revs = {graph.id: graph.rev for graph in state.graphs.values()}
         for row in events:
             with self._legible(f"{row[0]}/{row[1]}.{row[2]}"):
@@ -197,7 +198,10 @@ class Log:
         try:
             yield
         except Exception as error:
-            raise StoreCorrupt(f"the log can't be read at {place}: {error!r}", path=self.database.path) from error
+            raise StoreCorrupt(
+                t("the log can't be read at {place}: {trouble}", place=place, trouble=repr(error)),
+                path=self.database.path,
+            ) from error
 
     async def requests(self) -> dict[tuple[str, str], RequestRow]:
         """Every request id that is remembered, by scope and id."""

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from graphd.base.text import t
 from graphd.core import derive
 from graphd.core.codec import (
     PARTS_OF_GRAPH,
@@ -89,15 +90,15 @@ def _graph_differences(connection: sqlite3.Connection, graph_id: str, evolve: Ev
         if row[1] != rev and rev in unseen:
             found += _base_differences(state.graphs[graph_id], unseen.pop(rev))
         if row[1] not in (rev, rev + 1):
-            found.append(f"{graph_id}: rev {row[1]} follows rev {rev}")
+            found.append(t("{graph}: rev {after} follows rev {rev}", graph=graph_id, after=row[1], rev=rev))
         rev = row[1]
         found += _apply(state, rows.event_of(row), evolve)
     graph = state.graphs.get(graph_id)
     if graph is None:
-        return [*found, f"{graph_id}: its log has no beginning"]
+        return [*found, t("{graph}: its log has no beginning", graph=graph_id)]
     if rev in unseen:
         found += _base_differences(graph, unseen.pop(rev))
-    found += [f"{graph_id}: base at rev {base}, which is not in the log" for base in unseen]
+    found += [t("{graph}: base at rev {base}, which is not in the log", graph=graph_id, base=base) for base in unseen]
     return found + _table_differences(connection, graph)
 
 
@@ -109,14 +110,25 @@ def _apply(state: State, event: Event, evolve: Evolve) -> list[str]:
     evolve(state, event)
     if node is None or node.state == origin or (origin, node.state) in NODE_MOVES:
         return []
-    return [f"{event.graph}/{event.rev}.{event.index}: {event.kind} moves {node.slug} from {origin} to {node.state}"]
+    return [
+        t(
+            "{graph}/{rev}.{index}: {kind} moves {node} from {origin} to {state}",
+            graph=event.graph,
+            rev=event.rev,
+            index=event.index,
+            kind=event.kind,
+            node=node.slug,
+            origin=origin,
+            state=node.state,
+        )
+    ]
 
 
 def _base_differences(graph: Graph, text: str) -> list[str]:
     stored, replayed = dump_graph(load_graph(rows.decoded(text))), dump_graph(graph)
     names = sorted(stored.keys() | replayed.keys())
     return [
-        f"{graph.id}: base at rev {graph.rev} differs in {name}"
+        t("{graph}: base at rev {rev} differs in {name}", graph=graph.id, rev=graph.rev, name=name)
         for name in names
         if stored.get(name) != replayed.get(name)
     ]
@@ -138,7 +150,14 @@ def _table_differences(connection: sqlite3.Connection, graph: Graph) -> list[str
         for key in sorted(stored.keys() | wanted.keys()):
             if stored.get(key) != wanted.get(key):
                 name = " ".join(str(part) for part in key)
-                found.append(f"{table} {name}: {_trouble(stored.get(key), wanted.get(key))}")
+                found.append(
+                    t(
+                        "{table} {name}: {trouble}",
+                        table=table,
+                        name=name,
+                        trouble=_trouble(stored.get(key), wanted.get(key)),
+                    )
+                )
     return found
 
 
@@ -148,15 +167,15 @@ def _by_key(found: Iterable[rows.SqlRow], width: int, again: Callable[[Row], Row
 
 def _trouble(stored: rows.SqlRow | None, wanted: rows.SqlRow | None) -> str:
     if stored is None:
-        return "missing in the table"
+        return t("missing in the table")
     if wanted is None:
-        return "not in the log"
+        return t("not in the log")
     names = sorted(stored[-1].keys() | wanted[-1].keys())
     fields = [name for name in names if stored[-1].get(name) != wanted[-1].get(name)]
-    return f"the log says otherwise in {', '.join(fields) or 'a column'}"
+    return t("the log says otherwise in {names}", names=", ".join(fields) or t("a column"))
 
 
 def _strays(connection: sqlite3.Connection) -> list[str]:
     """Cleared graphs that still have rows."""
     query = "SELECT id FROM graphs WHERE id IN (SELECT graph FROM tombstones)"
-    return [f"{graph}: cleared, yet in the tables" for (graph,) in connection.execute(query)]
+    return [t("{graph}: cleared, yet in the tables", graph=graph) for (graph,) in connection.execute(query)]

@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from graphd.base.text import t
 from graphd.core.events import Refused
 
 UnavailableKind: TypeAlias = Literal["full", "readOnly", "busy"]
@@ -14,9 +15,12 @@ class WorkspaceLocked(Refused):
     """Another daemon holds the lock. `owner` is what it wrote of itself: `pid`, `version`, `startedAt`, or {}."""
 
     def __init__(self, path: Path, owner: dict[str, Any]) -> None:
-        who = f"graphd {owner.get('version', '')} with pid {owner['pid']}" if "pid" in owner else "another graphd"
+        if "pid" in owner:
+            who = t("graphd {version} with pid {pid}", version=owner.get("version", ""), pid=owner["pid"])
+        else:
+            who = t("another graphd")
         super().__init__(
-            "locked", f"{who} serves this workspace", "attach to it, or `graphd stop` it first",
+            "locked", t("{who} serves this workspace", who=who), t("attach to it, or `graphd stop` it first"),
             path=str(path), owner=owner,
         )  # fmt: skip
         self.owner = owner
@@ -26,7 +30,9 @@ class OpeningRefused(Refused):
     """The database is not opened; its files stay as they are (reliability.md §3.8)."""
 
     def __init__(self, message: str, hint: str, *, path: Path, **facts: Any) -> None:
-        super().__init__("storeUnavailable", f"{path}: {message}", hint, path=str(path), **facts)
+        super().__init__(
+            "storeUnavailable", t("{path}: {message}", path=path, message=message), hint, path=str(path), **facts
+        )
 
 
 class FolderUnsafe(OpeningRefused):
@@ -41,8 +47,8 @@ class StoreCorrupt(OpeningRefused):
     """What is in the file is no sound database of ours, or its log can't be read."""
 
     def __init__(self, detail: str, *, path: Path) -> None:
-        hint = "nothing was changed: keep a copy, then restore a backup or move the file away to begin afresh"
-        super().__init__(f"the database is damaged: {detail}", hint, path=path)
+        hint = t("nothing was changed: keep a copy, then restore a backup or move the file away to begin afresh")
+        super().__init__(t("the database is damaged: {detail}", detail=detail), hint, path=path)
         self.code = "malformedLog"
 
 
@@ -50,16 +56,16 @@ class StoreTooNew(OpeningRefused):
     """A newer graphd migrated this database."""
 
     def __init__(self, *, path: Path, found: int, known: int) -> None:
-        message = f"the database has schema {found}, this graphd knows up to {known}"
-        super().__init__(message, "use the newer graphd that wrote it", path=path, found=found, known=known)
+        message = t("the database has schema {found}, this graphd knows up to {known}", found=found, known=known)
+        super().__init__(message, t("use the newer graphd that wrote it"), path=path, found=found, known=known)
 
 
 class WorkspaceMoved(OpeningRefused):
     """The database was made for another folder: `was` and `is_now` name both."""
 
     def __init__(self, *, path: Path, was: str, is_now: str) -> None:
-        message = f"this database belongs to {was}, the workspace is {is_now}"
-        super().__init__(message, "another project took its place: say which one the graphs belong to", path=path)
+        message = t("this database belongs to {was}, the workspace is {is_now}", was=was, is_now=is_now)
+        super().__init__(message, t("another project took its place: say which one the graphs belong to"), path=path)
         self.was = was
         self.is_now = is_now
 
@@ -73,11 +79,11 @@ class StoreUnavailable(CommitRefused):
 
     def __init__(self, kind: UnavailableKind, detail: str) -> None:
         hints = {
-            "full": "make space on the disk; it goes on by itself",
-            "readOnly": "make the state folder writable; it goes on by itself",
-            "busy": "close the program that holds the database open",
+            "full": t("make space on the disk; it goes on by itself"),
+            "readOnly": t("make the state folder writable; it goes on by itself"),
+            "busy": t("close the program that holds the database open"),
         }
-        super().__init__("storeUnavailable", f"nothing was stored: {detail}", hints[kind], store=kind)
+        super().__init__("storeUnavailable", t("nothing was stored: {detail}", detail=detail), hints[kind], store=kind)
         self.kind: UnavailableKind = kind
 
 
@@ -85,7 +91,9 @@ class GuardRefused(CommitRefused):
     """A guard of the schema found a row that no rule of the model allows: a defect of ours, never of the user."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__("malformedLog", f"nothing was stored: {detail}", "please report this", detail=detail)
+        super().__init__(
+            "malformedLog", t("nothing was stored: {detail}", detail=detail), t("please report this"), detail=detail
+        )
 
 
 class StaleDaemon(Exception):

@@ -14,6 +14,7 @@ from graphd.core.codec import (
     dump_delivery,
     dump_header,
     dump_node,
+    dump_parts,
     load_actor,
 )
 from graphd.core.events import Actor, AttemptKey, Event
@@ -82,6 +83,12 @@ def graph_row(graph: Graph) -> SqlRow:
         graph.id, graph.status, graph.rev, graph.owner, graph.title, graph.created_at, graph.updated_at,
         encoded(dump_header(graph)),
     )  # fmt: skip
+
+
+def base_text(graph: Graph) -> str:
+    """The JSON of `dump_graph`, put together row by row."""
+    parts = [f',"{name}":[{",".join(map(encoded, rows))}]' for name, rows in dump_parts(graph)]
+    return f"{encoded(dump_header(graph))[:-1]}{''.join(parts)}}}"
 
 
 def node_row(graph: Graph, node: Node) -> SqlRow:

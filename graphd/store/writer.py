@@ -11,12 +11,13 @@ commit it may rest on. A client's cancellation never reaches the writer (archite
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from graphd.base.clock import Clock
 from graphd.base.failpoints import failpoint
-from graphd.core.commands import Capacity, Done, Request
+from graphd.base.text import t
+from graphd.core.commands import Capacity, Done, Import, Request, Set
 from graphd.core.decide import decide
 from graphd.core.events import Change, Effect, Refused
 from graphd.core.model import State
@@ -159,7 +160,7 @@ class Writer:
             preview = request.preview(self.state)
             tape.rollback(mark)
             self.state.are_queues_stale = True
-            return replace(decision.done, preview=preview)
+            return decision.done._replace(preview=preview)
         decided.changes += decision.changes
         decided.effects += decision.effects
         if request.request_id is not None:
@@ -179,8 +180,8 @@ class Writer:
         if rows[0].fingerprint != (request.fingerprint or ""):
             raise Refused(
                 "requestIdReused",
-                f"request id {request.request_id} came with other params before",
-                "use a fresh request id",
+                t("request id {request} came with other params before", request=request.request_id),
+                t("use a fresh request id"),
             )
         return rows[0].done
 
@@ -188,7 +189,7 @@ class Writer:
         refusal = (
             trouble
             if isinstance(trouble, Refused)
-            else Refused("storeUnavailable", "the change was not written", "graphd doctor looks at the store")
+            else Refused("storeUnavailable", t("the change was not written"), t("graphd doctor looks at the store"))
         )
         for waiting in batch:
             if not waiting.answer.done():
@@ -222,6 +223,6 @@ class Writer:
 
 
 def _scope(request: Request) -> str:
-    """Request ids live as long as their graph; those of `set`, which makes one, belong to the workspace."""
+    """Request ids live as long as their graph; those of `set` and `import`, which make one, belong to the workspace."""
     graph: Any = getattr(request.command, "graph", "")
-    return "" if type(request.command).__name__ == "Set" else str(graph)
+    return "" if isinstance(request.command, Set | Import) else str(graph)

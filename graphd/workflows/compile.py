@@ -1,10 +1,11 @@
 """A typed document to a plan that the core takes: definitions, limits, title, objective, delivery node."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
+from graphd.base.text import t
 from graphd.core.model import Definition, Limits
 from graphd.core.plan import PlanTrouble, check_plan, collapse
 from graphd.workflows import schema
@@ -12,7 +13,7 @@ from graphd.workflows.diagnostics import Diagnostic, Findings, Place, Span
 from graphd.workflows.inputs import Declared, as_text, bind, declare
 from graphd.workflows.nodes import Compiler
 from graphd.workflows.read import BROKEN, Field, Fields, Reader
-from graphd.workflows.source import compose, decode
+from graphd.workflows.source import YamlNode, compose, decode
 from graphd.workflows.templates import PromptReader, Prompts
 from graphd.workflows.warnings import warn
 
@@ -47,12 +48,18 @@ class Compiled:
 
 @dataclass(slots=True, frozen=True)
 class Result:
-    """What compiling a file came to: a plan, or only diagnostics with at least one error."""
+    """What compiling a file came to: a plan, or only diagnostics with at least one error.
+
+    `tree` None: the text is no YAML of ours. `definitions[i]` is what could be made of `nodes[i]`, errors or not.
+    """
 
     compiled: Compiled | None
     diagnostics: list[Diagnostic]
     declared: tuple[Declared, ...] = ()
     title: str = ""
+    tree: YamlNode | None = None
+    nodes: tuple[Field, ...] = ()
+    definitions: tuple[Definition, ...] = ()
 
 
 def compile_source(
@@ -70,12 +77,13 @@ def compile_source(
     tree = compose(text, findings)
     if tree is None:
         if not findings.has_errors:
-            findings.error("file.empty", _TOP, "", "the file is empty", "start with nodes: and one node")
+            findings.error("file.empty", _TOP, "", t("the file is empty"), t("start with nodes: and one node"))
         return Result(None, findings.all())
     root = Reader(findings).read(schema.ROOT, tree, "")
     if root is BROKEN:
-        return Result(None, findings.all())
-    return _Document(root, findings, name).compile(source, inputs, read_prompt, workers)
+        return Result(None, findings.all(), tree=tree)
+    result = _Document(root, findings, name).compile(source, inputs, read_prompt, workers)
+    return replace(result, tree=tree)
 
 
 class _Document:
@@ -105,7 +113,9 @@ class _Document:
         limits = self._limits()
         delivery: str | None = self.config["delivery_node"].value if "delivery_node" in self.config else None
         self._check(definitions, limits, delivery, workers)
-        outcome = Result(None, findings.all(), tuple(declared.values()), self.title)
+        outcome = Result(
+            None, findings.all(), tuple(declared.values()), self.title, nodes=tuple(self.nodes), definitions=definitions
+        )
         if findings.has_errors:
             return outcome
         definitions = collapse(definitions)
@@ -126,7 +136,7 @@ class _Document:
             prompts=tuple(sorted(prompts.hashes.items())),
             warnings=tuple(diagnostics),
         )
-        return Result(compiled, diagnostics, outcome.declared, self.title)
+        return replace(outcome, compiled=compiled, diagnostics=diagnostics)
 
     def _inputs_span(self) -> Span:
         return self.root["inputs"].name if "inputs" in self.root else _TOP

@@ -6,7 +6,7 @@ Positions are zero-based and count UTF-16 code units, as LSP does; `render` prin
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -35,7 +35,10 @@ class Range:
 
 @dataclass(slots=True, frozen=True)
 class Diagnostic:
-    """One finding. `code` is stable for machines, `message` says what is wrong, `hint` what to do."""
+    """One finding. `code` is stable for machines, `message` says what is wrong, `hint` what to do.
+
+    `place` is what `range` shows before it was cut to one line: offsets in code points, a BOM not counted.
+    """
 
     severity: Severity
     code: str
@@ -43,6 +46,7 @@ class Diagnostic:
     range: Range
     message: str
     hint: str
+    place: "Place" = field(default_factory=lambda: Place(0, 0), compare=False)
 
     def to_wire(self) -> "wire.Diagnostic":
         """The same as the wire shows it."""
@@ -122,7 +126,8 @@ class Findings:
 
     def _add(self, severity: Severity, code: str, span: Span, path: str, message: str, hint: str) -> None:  # noqa: PLR0913  # the fields of one record
         if len(self._found) < MAX_DIAGNOSTICS:
-            self._found.append(Diagnostic(severity, code, path, self.lines.range(span), message, hint))
+            place = Place(span.start, max(span.start, span.end))
+            self._found.append(Diagnostic(severity, code, path, self.lines.range(span), message, hint, place))
 
     def place_in(self, span: Span, value: str, start: int, end: int) -> Span:
         """Where `value[start:end]` stands inside the scalar at `span`; the span where it is written otherwise."""

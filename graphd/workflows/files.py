@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 import platformdirs
 
+from graphd.base.text import said, t
 from graphd.workflows.source import MAX_BYTES
 
 WorkflowSource = Literal["workspace", "user", "bundled", "file"]
@@ -26,7 +27,7 @@ class WorkflowNotFound(LookupError):
     """No workflow has this name. `hint` names close ones, and where was looked."""
 
     def __init__(self, name: str, hint: str) -> None:
-        super().__init__(f"no workflow is called {name}")
+        super().__init__(t("no workflow is called {name}", name=name))
         self.name = name
         self.hint = hint
 
@@ -78,15 +79,12 @@ def find(name: str, workspace: Path, config_dir: Path | None = None) -> Located:
     found = places.get(name)
     if not found:
         close = difflib.get_close_matches(name, places, 1)
-        start = (
-            f"did you mean {close[0]}? "
-            if close
-            else f"there are: {', '.join(sorted(places)[:20])}; "
-            if places
-            else ""
-        )
-        looked = ", ".join(str(folder) for _, folder in folders(workspace, config_dir))
-        raise WorkflowNotFound(name, f"{start}looked in {looked}")
+        hint = t("looked in {folders}", folders=", ".join(str(folder) for _, folder in folders(workspace, config_dir)))
+        if close:
+            hint = t("did you mean {name}? {looked}", name=close[0], looked=hint)
+        elif places:
+            hint = t("there are: {names}; {looked}", names=", ".join(sorted(places)[:20]), looked=hint)
+        raise WorkflowNotFound(name, hint)
     (source, path), *others = found
     return Located(name, path, read_bounded(path), source, tuple(other for _, other in others))
 
@@ -107,7 +105,9 @@ def locate_file(path: Path) -> Located:
     if not path.exists():
         siblings = [p.name for p in path.parent.glob("*.y*ml")][:_MAX_LISTED] if path.parent.is_dir() else []
         close = difflib.get_close_matches(path.name, siblings, 1)
-        hint = f"did you mean {path.parent / close[0]}?" if close else f"there is no file {path}"
+        hint = (
+            t("did you mean {name}?", name=path.parent / close[0]) if close else t("there is no file {path}", path=path)
+        )
         raise WorkflowNotFound(str(path), hint)
     return Located(path.stem, path, read_bounded(path), "file")
 
@@ -142,16 +142,16 @@ def read_bounded(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a FIFO must not hold us
     except (OSError, ValueError) as trouble:
-        raise WorkflowUnreadable(f"can't read {path}: {trouble}") from None
+        raise WorkflowUnreadable(t("can't read {path}: {trouble}", path=path, trouble=said(trouble))) from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise WorkflowUnreadable(f"{path} is no regular file")
+            raise WorkflowUnreadable(t("{path} is no regular file", path=path))
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(MAX_BYTES + 1)
     except WorkflowUnreadable:
         raise
     except OSError as trouble:
-        raise WorkflowUnreadable(f"can't read {path}: {trouble}") from None
+        raise WorkflowUnreadable(t("can't read {path}: {trouble}", path=path, trouble=said(trouble))) from None
     finally:
         os.close(descriptor)
 

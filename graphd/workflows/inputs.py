@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from graphd.base.text import Text, t
 from graphd.core.plan import suggestion
 from graphd.workflows import schema
 from graphd.workflows.diagnostics import Findings, Span
@@ -28,7 +29,7 @@ class Declared:
 class InputRefused(ValueError):
     """A value does not fit its declaration."""
 
-    def __init__(self, message: str, hint: str) -> None:
+    def __init__(self, message: Text, hint: Text) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -45,8 +46,12 @@ def declare(field: Field | None, findings: Findings) -> dict[str, Declared]:
         kind = inner["type"].value if "type" in inner else "string"
         choices = tuple(f.value for f in inner["enum"].value) if "enum" in inner else ()
         if (kind == "enum") != bool(choices):
-            message = f"input {name} is an enum without choices" if kind == "enum" else f"input {name} is no enum"
-            hint = "add enum: [a, b]" if kind == "enum" else "say type: enum, or remove the list"
+            message = (
+                t("input {name} is an enum without choices", name=name)
+                if kind == "enum"
+                else t("input {name} is no enum", name=name)
+            )
+            hint = t("add enum: [a, b]") if kind == "enum" else t("say type: enum, or remove the list")
             findings.error("input.enum", entry.name, entry.path, message, hint)
             continue
         description = inner["description"].value if "description" in inner else ""
@@ -61,7 +66,9 @@ def _with_default(declared: Declared, default: Field | None, findings: Findings)
     try:
         value = fit(declared, default.value, is_typed=True)
     except InputRefused as trouble:
-        findings.error("input.default", default.span, default.path, f"default: {trouble.message}", trouble.hint)
+        findings.error(
+            "input.default", default.span, default.path, t("default: {trouble}", trouble=trouble.message), trouble.hint
+        )
         return declared
     return Declared(
         declared.name, declared.type, declared.description, value, declared.choices, declared.span, declared.path
@@ -72,17 +79,21 @@ def bind(declared: Mapping[str, Declared], given: Mapping[str, Any], top: Span, 
     """The value of every input: given, else its default. `inputMissing` and what does not fit are told."""
     for name in given:
         if name not in declared:
-            known = f"this workflow asks for: {', '.join(declared) or 'nothing'}"
+            known = t("this workflow asks for: {names}", names=", ".join(declared) or t("nothing"))
             close = suggestion(str(name), declared)
-            hint = f"{close} ({known})" if close else known
-            findings.error("input.unknown", top, "inputs", f"no input is called {str(name)[:80]}", hint)
+            hint = t("{hint} ({known})", hint=close, known=known) if close else known
+            findings.error("input.unknown", top, "inputs", t("no input is called {name}", name=str(name)[:80]), hint)
     values: dict[str, Any] = {}
     for name, entry in declared.items():
         if name not in given:
             if entry.default is None:
-                about = f" ({entry.description})" if entry.description else ""
-                message = f"the input {name}{about} has no value"
-                findings.error("inputMissing", entry.span, entry.path, message, f"give it with --input {name}=…")
+                if entry.description:
+                    message = t("the input {name} ({about}) has no value", name=name, about=entry.description)
+                else:
+                    message = t("the input {name} has no value", name=name)
+                findings.error(
+                    "inputMissing", entry.span, entry.path, message, t("give it with --input {name}=…", name=name)
+                )
             else:
                 values[name] = entry.default
             continue
@@ -99,14 +110,16 @@ def fit(declared: Declared, value: Any, *, is_typed: bool) -> Any:
     if kind in ("int", "number", "bool"):
         return _scalar(name, kind, value, is_typed=is_typed)
     if not isinstance(value, str):
-        raise InputRefused(f"{name} is {value!r}, not a text", f'put it in quotes: "{value}"')
+        raise InputRefused(
+            t("{name} is {value!r}, not a text", name=name, value=value), t('put it in quotes: "{value}"', value=value)
+        )
     if "\0" in value:
-        raise InputRefused(f"{name} has a NUL character", "remove it")
+        raise InputRefused(t("{name} has a NUL character", name=name), t("remove it"))
     if kind == "enum" and value not in declared.choices:
-        hint = suggestion(value, declared.choices) or f"one of {', '.join(declared.choices)}"
-        raise InputRefused(f"{name} can't be {value[:40]!r}", hint)
+        hint = suggestion(value, declared.choices) or t("one of {choices}", choices=", ".join(declared.choices))
+        raise InputRefused(t("{name} can't be {value!r}", name=name, value=value[:40]), hint)
     if kind == "path" and not value.strip():
-        raise InputRefused(f"{name} is an empty path", "name a file or folder; . is the workspace")
+        raise InputRefused(t("{name} is an empty path", name=name), t("name a file or folder; . is the workspace"))
     return value
 
 
@@ -118,14 +131,17 @@ def _scalar(name: str, kind: str, value: Any, *, is_typed: bool) -> Any:
         try:
             return read_scalar(wanted, value, is_plain=True)
         except ScalarMisread as trouble:
-            raise InputRefused(f"{name}: {trouble.message}", trouble.hint) from None
+            raise InputRefused(t("{name}: {trouble}", name=name, trouble=trouble.message), trouble.hint) from None
     fits = {
         "int": isinstance(value, int) and not isinstance(value, bool),
         "number": isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value),
         "bool": isinstance(value, bool),
     }[kind]
     if not fits:
-        raise InputRefused(f"{name} is {str(value)[:40]!r}, not {wanted.meaning}", f"write {wanted.meaning}")
+        raise InputRefused(
+            t("{name} is {value!r}, not {meaning}", name=name, value=str(value)[:40], meaning=wanted.meaning),
+            t("write {meaning}", meaning=wanted.meaning),
+        )
     return value
 
 

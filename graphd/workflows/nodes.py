@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from graphd.base.text import t
 from graphd.core.model import Definition, Retry
 from graphd.workflows import templates
 from graphd.workflows.diagnostics import Findings
@@ -76,15 +77,17 @@ class Compiler:
         own = fields.get("worker_type")
         if "run" in fields:
             if own is not None and own.value != "shell":
-                message = f"run is a script for the shell, not for {own.value}"
-                self.findings.error("key.twice", own.span, own.path, message, "write prompt for an agent, or no worker")
+                message = t("run is a script for the shell, not for {worker}", worker=own.value)
+                self.findings.error(
+                    "key.twice", own.span, own.path, message, t("write prompt for an agent, or no worker")
+                )
             return "shell"
         found = own or self.defaults.get("worker_type")
         if found is not None:
             return str(found.value)
         if "wait" not in fields and own is None and not _is_written(node, "worker_type", "worker", "run"):
-            message = f"{fields['id'].value} has no worker"
-            hint = "add run: SCRIPT, or worker_type and prompt_template"
+            message = t("{node} has no worker", node=fields["id"].value)
+            hint = t("add run: SCRIPT, or worker_type and prompt_template")
             self.findings.error("key.missing", fields["id"].span, node.path, message, hint)
         return None
 
@@ -92,12 +95,18 @@ class Compiler:
         fields: Fields = node.value
         present = [fields[key] for key in _PROMPTS if key in fields]
         if len(present) > 1:
-            message = f"{present[1].written} beside {present[0].written}: one spelling of a key per node"
-            self.findings.error("key.twice", present[1].name, present[1].path, message, f"keep {present[0].written}")
+            message = t(
+                "{second} beside {first}: one spelling of a key per node",
+                second=present[1].written,
+                first=present[0].written,
+            )
+            self.findings.error(
+                "key.twice", present[1].name, present[1].path, message, t("keep {first}", first=present[0].written)
+            )
         if not present:
             if worker is not None and "wait" not in fields and not _is_written(node, *_PROMPTS):
-                message = f"{fields['id'].value} has a worker, but no prompt"
-                self.findings.error("key.missing", fields["id"].span, node.path, message, "add prompt: TEXT")
+                message = t("{node} has a worker, but no prompt", node=fields["id"].value)
+                self.findings.error("key.missing", fields["id"].span, node.path, message, t("add prompt: TEXT"))
             return _UNREADABLE
         return self._prompt(present[0], worker, _bound(fields, needs))
 
@@ -105,8 +114,8 @@ class Compiler:
         parts: Fields = written.value if isinstance(written.value, dict) else {"inline": written}
         own: Fields = parts["input"].value if "input" in parts else {}
         if worker == "shell" and "input" in parts:
-            message = "a shell script is no template, so input has no effect"
-            hint = "assign shell variables in the script, or declare inputs of the workflow"
+            message = t("a shell script is no template, so input has no effect")
+            hint = t("assign shell variables in the script, or declare inputs of the workflow")
             self.findings.error("template.inShell", parts["input"].name, parts["input"].path, message, hint)
         text_field = parts.get("inline") or parts.get("id") or parts.get("file")
         if text_field is None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from graphd.base.text import either, t
 from graphd.core.plan import suggestion
 from graphd.workflows import schema
 from graphd.workflows.diagnostics import Findings, Span
@@ -34,6 +35,7 @@ class Field:
 Fields: TypeAlias = dict[str, Field]
 """By the long name of each key, whatever its spelling."""
 
+_MAPS: Final = (schema.Table, schema.MapOf, schema.Schema)  # a union here would be made anew for each scalar
 BROKEN: Final = object()
 """What a value is read as that did not fit; it was told already and is left out."""
 
@@ -60,25 +62,43 @@ class Reader:
                 return self._scalar(kind, node, path)
         reader = self._readers.get(type(kind))
         if reader is None:
-            hint = "write it on one line, without [ and -" if isinstance(node, YamlList) else "write one value here"
+            hint = (
+                t("write it on one line, without [ and -") if isinstance(node, YamlList) else t("write one value here")
+            )
             return self._misfit(kind, node, path, hint)
         return reader(kind, node, path)
 
     def _misfit(self, kind: schema.Kind, node: YamlNode, path: str, hint: str) -> object:
-        found = {YamlScalar: "a single value", YamlList: "a list", YamlMap: "a map"}[type(node)]
-        self.findings.error("type", node, path, f"{_last(path)} is {found}, not {kind.meaning}", hint)
+        found = {YamlScalar: t("a single value"), YamlList: t("a list"), YamlMap: t("a map")}[type(node)]
+        self.findings.error(
+            "type",
+            node,
+            path,
+            t("{name} is {found}, not {meaning}", name=_last(path), found=found, meaning=kind.meaning),
+            hint,
+        )
         return BROKEN
 
     def _scalar(self, kind: schema.Kind, node: YamlScalar, path: str) -> Any:
         if isinstance(kind, schema.ListOf):
-            hint = f"write [{node.text}]" if node.text and node.text.isprintable() else "write [] or a list"
+            hint = (
+                t("write [{text}]", text=node.text)
+                if node.text and node.text.isprintable()
+                else t("write [] or a list")
+            )
             return self._misfit(kind, node, path, hint)
-        if isinstance(kind, schema.Table | schema.MapOf | schema.Schema):
-            return self._misfit(kind, node, path, "write key: value lines below it, or {key: value}")
+        if isinstance(kind, _MAPS):
+            return self._misfit(kind, node, path, t("write key: value lines below it, or {key: value}"))
         try:
             return read_scalar(kind, node.text, node.is_plain)
         except ScalarMisread as trouble:
-            self.findings.error(trouble.code, node, path, f"{_last(path)}: {trouble.message}", trouble.hint)
+            self.findings.error(
+                trouble.code,
+                node,
+                path,
+                t("{name}: {trouble}", name=_last(path), trouble=trouble.message),
+                trouble.hint,
+            )
             return BROKEN
 
     def _either(self, kind: schema.Either, node: YamlNode, path: str) -> Any:
@@ -86,11 +106,11 @@ class Reader:
         for inner in kind.kinds:
             if isinstance(inner, schema.Table) == wants_map and not isinstance(node, YamlList):
                 return self.read(inner, node, path)
-        return self._misfit(kind, node, path, f"write {kind.meaning}")
+        return self._misfit(kind, node, path, t("write {meaning}", meaning=kind.meaning))
 
     def _list(self, kind: schema.ListOf, node: YamlNode, path: str) -> Any:
         if not isinstance(node, YamlList):
-            return self._misfit(kind, node, path, "start each entry with '- '")
+            return self._misfit(kind, node, path, t("start each entry with '- '"))
         fields = []
         for index, item in enumerate(node.items):
             where = f"{path}[{index}]"
@@ -101,13 +121,13 @@ class Reader:
 
     def _map(self, kind: schema.MapOf, node: YamlNode, path: str) -> Any:
         if not isinstance(node, YamlMap):
-            return self._misfit(kind, node, path, "write name: value lines")
+            return self._misfit(kind, node, path, t("write name: value lines"))
         fields: Fields = {}
         for written, (key, item) in node.entries.items():
             where = f"{path}.{_shown(written)}"
             if not re.fullmatch(kind.pattern, written):
-                message = f"{_shown(written)} can't be a name here"
-                self.findings.error("key.name", key, where, message, "a letter first, then letters, digits and _")
+                message = t("{written} can't be a name here", written=_shown(written))
+                self.findings.error("key.name", key, where, message, t("a letter first, then letters, digits and _"))
                 continue
             value = self.read(kind.value, item, where)
             if value is not BROKEN:
@@ -116,21 +136,21 @@ class Reader:
 
     def _schema(self, kind: schema.Schema, node: YamlNode, path: str) -> Any:
         if not isinstance(node, YamlMap):
-            return self._misfit(kind, node, path, "start with type: object")
+            return self._misfit(kind, node, path, t("start with type: object"))
         value = plain(node)
         from jsonschema import Draft202012Validator, SchemaError  # slow to import, and few files have a schema
 
         try:
             Draft202012Validator.check_schema(value)
         except SchemaError as trouble:
-            message = f"no JSON Schema: {trouble.message[:200]}"
-            self.findings.error("schema.malformed", node, path, message, "see JSON Schema 2020-12")
+            message = t("no JSON Schema: {trouble}", trouble=trouble.message[:200])
+            self.findings.error("schema.malformed", node, path, message, t("see JSON Schema 2020-12"))
             return BROKEN
         return value
 
     def _table(self, table: schema.Table, node: YamlNode, path: str) -> Any:
         if not isinstance(node, YamlMap):
-            return self._misfit(table, node, path, "write key: value, not a list")
+            return self._misfit(table, node, path, t("write key: value, not a list"))
         fields: Fields = {}
         told: set[str] = set()
         for written, (name, item) in node.entries.items():
@@ -140,8 +160,8 @@ class Reader:
                 self._unknown(table, name, f"{path}.{_shown(written)}".lstrip("."))
                 continue
             if key.name in told:
-                message = f"{written} is another spelling of a key that is already here"
-                self.findings.error("key.twice", name, where, message, f"keep one: {_spellings(key)}")
+                message = t("{written} is another spelling of a key that is already here", written=written)
+                self.findings.error("key.twice", name, where, message, t("keep one: {keys}", keys=_spellings(key)))
                 continue
             told.add(key.name)
             value = self.read(key.kind, item, where)
@@ -153,42 +173,55 @@ class Reader:
 
     def _later(self, key: schema.Key, field: Field) -> None:
         if key.later and field.value not in key.harmless:
-            message = f"{field.written} is valid, but this version does not carry it out"
-            self.findings.error("notSupported", field.name, field.path, message, f"remove it: {key.later}")
+            message = t("{key} is valid, but this version does not carry it out", key=field.written)
+            self.findings.error(
+                "notSupported", field.name, field.path, message, t("remove it: {reason}", reason=key.later)
+            )
 
     def _unknown(self, table: schema.Table, name: YamlScalar, path: str) -> None:
         snake = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name.text).lower().replace("-", "_")
         homes = [home for home in schema.home_of(name.text) if home != table.name]
         if table.key(snake):
-            hint: str | None = f"did you mean {snake}?"
+            hint: str | None = t("did you mean {name}?", name=snake)
         elif homes:
-            hint = f"{name.text} belongs into {' or '.join(homes)}"
+            hint = t("{key} belongs into {tables}", key=name.text, tables=either(homes))
         else:
             hint = suggestion(snake[:80], list(table.spellings))
-        known = f"known here: {', '.join(k.name for k in table.keys)}"
-        message = f"{_shown(name.text)} is no key of {table.name}"
-        self.findings.error("key.unknown", name, path, message, f"{hint} ({known})" if hint else known)
+        known = t("known here: {names}", names=", ".join(k.name for k in table.keys))
+        message = t("{key} is no key of {table}", key=_shown(name.text), table=table.name)
+        self.findings.error(
+            "key.unknown", name, path, message, t("{hint} ({known})", hint=hint, known=known) if hint else known
+        )
 
     def _missing(self, table: schema.Table, told: set[str], node: YamlMap, path: str) -> None:
-        where = path or "the file"
-        for key in table.keys:
-            if key.is_required and key.name not in told:
-                message = f"{where} has no {key.name}"
-                self.findings.error("key.missing", node, path, message, f"add {key.name}: {key.kind.meaning}")
+        where = path or t("the file")
+        for key in table.required:
+            if key.name not in told:
+                message = t("{where} has no {key}", where=where, key=key.name)
+                self.findings.error(
+                    "key.missing",
+                    node,
+                    path,
+                    message,
+                    t("add {key}: {meaning}", key=key.name, meaning=key.kind.meaning),
+                )
         for group in table.exactly_one:
             present = [name for name in group if name in told]
             if len(present) == 1:
                 continue
-            wanted = " or ".join(group)
-            verb = "has both" if present else "has no"
-            hint = "keep one of them" if present else f"add {group[0]}"
+            wanted = either(group)
+            hint = t("keep one of them") if present else t("add {key}", key=group[0])
+            if present:
+                message = t("{where} has both {keys}", where=where, keys=wanted)
+            else:
+                message = t("{where} has no {key}", where=where, key=wanted)
             at = node.entries[present[1]][0] if present and present[1] in node.entries else node
             code = "key.twice" if present else "key.missing"
-            self.findings.error(code, at, path, f"{where} {verb} {wanted}", hint)
+            self.findings.error(code, at, path, message, hint)
 
 
 def _last(path: str) -> str:
-    return path.rpartition(".")[2] or "the file"
+    return path.rpartition(".")[2] or t("the file")
 
 
 def _shown(written: str) -> str:
@@ -196,7 +229,7 @@ def _shown(written: str) -> str:
 
 
 def _spellings(key: schema.Key) -> str:
-    return " or ".join((key.name, *key.short))
+    return either((key.name, *key.short))
 
 
 def plain(node: YamlNode) -> Any:

@@ -7,8 +7,10 @@ import difflib
 import re
 from typing import Any, Final
 
+from graphd.base.text import Text, t
 from graphd.workflows import schema
 
+_NUMBERS: Final = (schema.Int, schema.Number)
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUTH: Final = {"true": True, "false": False}
 _LIKE_TRUTH: Final = {
@@ -29,7 +31,7 @@ _LOOKS_NUMERIC = re.compile(
 class ScalarMisread(ValueError):
     """The text is not what the schema wants here."""
 
-    def __init__(self, code: str, message: str, hint: str) -> None:
+    def __init__(self, code: str, message: Text, hint: Text) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -41,10 +43,12 @@ def read_scalar(kind: schema.Kind, text: str, is_plain: bool) -> Any:
     if isinstance(kind, schema.Text):
         return _text(kind, text, is_plain)
     if is_plain and text in _NULL:
-        raise ScalarMisread("type", f"nothing stands here, not {kind.meaning}", "write a value, or remove the key")
+        raise ScalarMisread(
+            "type", t("nothing stands here, not {meaning}", meaning=kind.meaning), t("write a value, or remove the key")
+        )
     if isinstance(kind, schema.Bool):
         return _bool(text, is_plain)
-    if isinstance(kind, schema.Int | schema.Number):
+    if isinstance(kind, _NUMBERS):
         return _within(kind, _number(kind, text, is_plain))
     return _any(text, is_plain)
 
@@ -54,22 +58,36 @@ def _text(kind: schema.Text, text: str, is_plain: bool) -> str:
         _refuse_other_types(kind, text)
     if kind.choices and text not in kind.choices:
         close = difflib.get_close_matches(text, kind.choices, 1)
-        listed = f"one of {', '.join(kind.choices)}"
-        hint = f"did you mean {close[0]}? {listed}" if close else listed
-        raise ScalarMisread("value", f"{_shown(text)} is none of its values", hint)
+        listed = t("one of {choices}", choices=", ".join(kind.choices))
+        hint = t("did you mean {name}? {listed}", name=close[0], listed=listed) if close else listed
+        raise ScalarMisread("value", t("{text} is none of its values", text=_shown(text)), hint)
     if kind.pattern and not re.fullmatch(kind.pattern, text):
-        raise ScalarMisread("value", f"{_shown(text)} is not {kind.meaning}", f"it has to match {kind.pattern}")
+        raise ScalarMisread(
+            "value",
+            t("{text} is not {meaning}", text=_shown(text), meaning=kind.meaning),
+            t("it has to match {pattern}", pattern=kind.pattern),
+        )
     return text
 
 
 def _refuse_other_types(kind: schema.Text, text: str) -> None:
     if text in _NULL:
-        raise ScalarMisread("type", f"nothing stands here, not {kind.meaning}", 'write a text, or "" for an empty one')
+        raise ScalarMisread(
+            "type",
+            t("nothing stands here, not {meaning}", meaning=kind.meaning),
+            t('write a text, or "" for an empty one'),
+        )
     if text.lower() in _TRUTH:
-        raise ScalarMisread("type", f"{text} is a boolean, not {kind.meaning}", f'put it in quotes: "{text}"')
+        raise ScalarMisread(
+            "type",
+            t("{text} is a boolean, not {meaning}", text=text, meaning=kind.meaning),
+            t('put it in quotes: "{text}"', text=text),
+        )
     if _LOOKS_NUMERIC.match(text) or _BASED.match(text):
         raise ScalarMisread(
-            "type", f"{_shown(text)} is a number, not {kind.meaning}", f'put it in quotes: "{text[:40]}"'
+            "type",
+            t("{text} is a number, not {meaning}", text=_shown(text), meaning=kind.meaning),
+            t('put it in quotes: "{text}"', text=text[:40]),
         )
 
 
@@ -78,11 +96,15 @@ def _bool(text: str, is_plain: bool) -> bool:
         return _TRUTH[text]
     meant = _LIKE_TRUTH.get(text.lower())
     if meant is None:
-        raise ScalarMisread("type", f"{_shown(text)} is not true or false", "write true or false")
+        raise ScalarMisread("type", t("{text} is not true or false", text=_shown(text)), t("write true or false"))
     if not is_plain:
-        raise ScalarMisread("type", f'"{text}" in quotes is a text, not true or false', f"write {meant}")
-    why = "depends on the version of YAML" if text.lower() not in _TRUTH else "is written in lower case here"
-    raise ScalarMisread("type", f"{text} {why}", f"write {meant}")
+        raise ScalarMisread(
+            "type", t('"{text}" in quotes is a text, not true or false', text=text), t("write {meant}", meant=meant)
+        )
+    hint = t("write {meant}", meant=meant)
+    if text.lower() in _TRUTH:
+        raise ScalarMisread("type", t("{text} is written in lower case here", text=text), hint)
+    raise ScalarMisread("type", t("{text} depends on the version of YAML", text=text), hint)
 
 
 def _number(kind: schema.Int | schema.Number, text: str, is_plain: bool) -> int | float:
@@ -91,39 +113,51 @@ def _number(kind: schema.Int | schema.Number, text: str, is_plain: bool) -> int 
     elif isinstance(kind, schema.Number) and _NUMBER.match(text):
         value = float(text)
     else:
-        raise ScalarMisread("type", f"{_shown(text)} is not {kind.meaning}", _number_hint(text))
+        raise ScalarMisread(
+            "type", t("{text} is not {meaning}", text=_shown(text), meaning=kind.meaning), _number_hint(text)
+        )
     if not is_plain:
-        raise ScalarMisread("type", f'"{text}" in quotes is a text, not {kind.meaning}', f"write {text}")
+        raise ScalarMisread(
+            "type",
+            t('"{text}" in quotes is a text, not {meaning}', text=text, meaning=kind.meaning),
+            t("write {text}", text=text),
+        )
     return value
 
 
-def _number_hint(text: str) -> str:
+def _number_hint(text: str) -> Text:
     if _LEADING_ZERO.match(text):
-        octal = int(text, 8) if not set(text) & set("89") else None
-        second = f" (YAML 1.1 reads {octal})" if octal is not None else ""
-        return f"write it without leading zeros: {int(text[:20])}{second}"
+        plain = int(text[:20])
+        if set(text) & set("89"):
+            return t("write it without leading zeros: {plain}", plain=plain)
+        octal = int(text, 8)
+        return t("write it without leading zeros: {plain} (YAML 1.1 reads {octal})", plain=plain, octal=octal)
     if _SEXAGESIMAL.match(text):
         total = 0
         for part in text.lstrip("+-")[:20].split(":"):
             total = total * 60 + int(part or 0)
-        return f"YAML 1.1 reads base 60 here, {total}; write one number"
+        return t("YAML 1.1 reads base 60 here, {total}; write one number", total=total)
     if _BASED.match(text):
-        return "write it in decimal"
+        return t("write it in decimal")
     if _GROUPED.match(text):
-        return f"write it without separators: {re.sub('[_,]', '', text)[:20]}"
+        return t("write it without separators: {number}", number=re.sub("[_,]", "", text)[:20])
     if _NUMBER.match(text):
-        return f"write a whole number: {round(float(text))}"
-    return "write digits alone, without a unit"
+        return t("write a whole number: {number}", number=round(float(text)))
+    return t("write digits alone, without a unit")
 
 
 def _within(kind: schema.Int | schema.Number, value: int | float) -> int | float:
     if (kind.low is None or value >= kind.low) and (kind.high is None or value <= kind.high):
         return value
     if kind.low is not None and kind.high is not None:
-        allowed = f"from {kind.low} to {kind.high}"
+        allowed = t("from {low} to {high}", low=kind.low, high=kind.high)
     else:
-        allowed = f"at least {kind.low}" if kind.low is not None else f"at most {kind.high}"
-    raise ScalarMisread("range", f"{value} is out of range", f"write {kind.meaning}, {allowed}")
+        allowed = t("at least {low}", low=kind.low) if kind.low is not None else t("at most {high}", high=kind.high)
+    raise ScalarMisread(
+        "range",
+        t("{value} is out of range", value=value),
+        t("write {meaning}, {allowed}", meaning=kind.meaning, allowed=allowed),
+    )
 
 
 def _any(text: str, is_plain: bool) -> str | int | float | bool:
@@ -136,8 +170,8 @@ def _any(text: str, is_plain: bool) -> str | int | float | bool:
     if _NUMBER.match(text):
         return float(text)
     if text.lower() in _LIKE_TRUTH or any(p.match(text) for p in (_LEADING_ZERO, _SEXAGESIMAL, _BASED, _LOOKS_NUMERIC)):
-        hint = f'put it in quotes for a text: "{text[:40]}"'
-        raise ScalarMisread("type", f"what {_shown(text)} is depends on the version of YAML", hint)
+        hint = t('put it in quotes for a text: "{text}"', text=text[:40])
+        raise ScalarMisread("type", t("what {text} is depends on the version of YAML", text=_shown(text)), hint)
     return text
 
 

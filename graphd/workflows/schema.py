@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from graphd.base.text import t
+
 BUILT_IN_WORKERS: Final = (
     "explore", "plan", "research", "architect", "review", "verify", "arbiter", "build", "debug", "prototype",
     "synthesize", "shell",
@@ -21,14 +23,14 @@ class Text:
 
     choices: tuple[str, ...] = ()
     pattern: str = ""
-    meaning: str = "a text"
+    meaning: str = t("a text")
 
 
 @dataclass(slots=True, frozen=True)
 class Bool:
     """true or false."""
 
-    meaning: str = "true or false"
+    meaning: str = t("true or false")
 
 
 @dataclass(slots=True, frozen=True)
@@ -37,7 +39,7 @@ class Int:
 
     low: int | None = None
     high: int | None = None
-    meaning: str = "a whole number"
+    meaning: str = t("a whole number")
 
 
 @dataclass(slots=True, frozen=True)
@@ -46,14 +48,14 @@ class Number:
 
     low: float | None = None
     high: float | None = None
-    meaning: str = "a number"
+    meaning: str = t("a number")
 
 
 @dataclass(slots=True, frozen=True)
 class Scalar:
     """A string, number or boolean, as it is written."""
 
-    meaning: str = "a text, a number, true or false"
+    meaning: str = t("a text, a number, true or false")
 
 
 @dataclass(slots=True, frozen=True)
@@ -61,7 +63,7 @@ class ListOf:
     """A list of one kind."""
 
     item: "Kind"
-    meaning: str = "a list"
+    meaning: str = t("a list")
 
 
 @dataclass(slots=True, frozen=True)
@@ -70,7 +72,7 @@ class MapOf:
 
     value: "Kind"
     pattern: str = NAME
-    meaning: str = "a map"
+    meaning: str = t("a map")
 
 
 @dataclass(slots=True, frozen=True)
@@ -80,11 +82,16 @@ class Table:
     name: str
     keys: tuple["Key", ...]
     exactly_one: tuple[tuple[str, ...], ...] = ()
-    meaning: str = "a map"
+    meaning: str = t("a map")
 
     def key(self, written: str) -> "Key | None":
         """The key of this spelling."""
         return _INDEX[self.name].get(written)
+
+    @property
+    def required(self) -> "tuple[Key, ...]":
+        """Keys that have to be there."""
+        return _REQUIRED[self.name]
 
     @property
     def spellings(self) -> Iterable[str]:
@@ -104,7 +111,7 @@ class Either:
 class Schema:
     """A JSON Schema (2020-12): a map, checked as one."""
 
-    meaning: str = "a JSON Schema"
+    meaning: str = t("a JSON Schema")
 
 
 Kind: TypeAlias = Text | Bool | Int | Number | Scalar | ListOf | MapOf | Table | Either | Schema
@@ -124,10 +131,10 @@ class Key:
     doc: str = ""
 
 
-SLUG = Text(meaning="a slug")
-TEXTS = ListOf(Text(), "a list of texts")
-GLOBS = ListOf(Text(), "a list of globs")
-TIMEOUT = Int(1000, 2**53, "milliseconds, at least 1000")
+SLUG = Text(meaning=t("a slug"))
+TEXTS = ListOf(Text(), t("a list of texts"))
+GLOBS = ListOf(Text(), t("a list of globs"))
+TIMEOUT = Int(1000, 2**53, t("milliseconds, at least 1000"))
 FAILURES = (
     "exec_failed",
     "timeout",
@@ -138,16 +145,16 @@ FAILURES = (
     "agent_missing",
     "lost",
 )
-AGENTS = "it is told to agents, which come with the agent drivers"
+AGENTS = t("it is told to agents, which come with the agent drivers")
 ISOLATION = Text(("none", "graph", "node"))
 
 WORKER_CONFIG = Table(
     "worker_config",
     (
-        Key("timeout_ms", TIMEOUT, 600_000, doc="the clock starts when the slot is taken"),
-        Key("hard_timeout_ms", TIMEOUT, doc="ends the attempt without asking"),
+        Key("timeout_ms", TIMEOUT, 600_000, doc=t("the clock starts when the slot is taken")),
+        Key("hard_timeout_ms", TIMEOUT, doc=t("ends the attempt without asking")),
         Key("max_tool_calls", Int(1, 1_000_000), later=AGENTS),
-        Key("model", Text(), later=AGENTS, doc="advanced, standard or a name"),
+        Key("model", Text(), later=AGENTS, doc=t("advanced, standard or a name")),
         Key("thinking", Text(("low", "medium", "high", "max")), later=AGENTS),
         Key("mode", Text(), later=AGENTS),
         Key("permissions", Text(("read", "edit", "full")), later=AGENTS),
@@ -156,9 +163,9 @@ WORKER_CONFIG = Table(
 RETRY = Table(
     "retry",
     (
-        Key("max", Int(0, 100), 0, doc="automatic retries"),
-        Key("backoff_s", Number(0, 86_400), 5, doc="seconds before the first, doubling"),
-        Key("on", ListOf(Text(FAILURES)), ("exec_failed", "timeout"), doc="failure classes"),
+        Key("max", Int(0, 100), 0, doc=t("automatic retries")),
+        Key("backoff_s", Number(0, 86_400), 5, doc=t("seconds before the first, doubling")),
+        Key("on", ListOf(Text(FAILURES)), ("exec_failed", "timeout"), doc=t("failure classes")),
     ),
 )
 NODE_DEFAULTS = Table(
@@ -169,14 +176,14 @@ NODE_DEFAULTS = Table(
         Key("worker_type", Text(), short=("worker",)),
         Key("worker_config", WORKER_CONFIG),
         Key("retry", RETRY),
-        Key("isolation", ISOLATION, "none", later="work trees come after the engine", harmless=("none",)),
+        Key("isolation", ISOLATION, "none", later=t("work trees come after the engine"), harmless=("none",)),
     ),
 )
-PROMPT_ID = Text(pattern=r"[A-Za-z0-9][A-Za-z0-9_.-]*", meaning="a file's name in .agents/prompts/ without .md")
-PROMPT_INPUT = MapOf(Scalar(), meaning="a map of names to values")
+PROMPT_ID = Text(pattern=r"[A-Za-z0-9][A-Za-z0-9_.-]*", meaning=t("a file's name in .agents/prompts/ without .md"))
+PROMPT_INPUT = MapOf(Scalar(), meaning=t("a map of names to values"))
 PROMPT_TEMPLATE = Table(
     "prompt_template",
-    (Key("inline", Text()), Key("id", PROMPT_ID), Key("input", PROMPT_INPUT, doc="values for {{name}}")),
+    (Key("inline", Text()), Key("id", PROMPT_ID), Key("input", PROMPT_INPUT, doc=t("values for {{name}}"))),
     exactly_one=(("inline", "id"),),
 )
 PROMPT_FILE = Table("prompt", (Key("file", PROMPT_ID, is_required=True),))
@@ -189,7 +196,7 @@ VERIFY = Table(
 )
 WAIT = Table(
     "wait",
-    (Key("until", Text(meaning="a time or a duration")), Key("signal", Text()), Key("timeout_s", Number(0))),
+    (Key("until", Text(meaning=t("a time or a duration"))), Key("signal", Text()), Key("timeout_s", Number(0))),
     exactly_one=(("until", "signal"),),
 )
 REVIEW = Table(
@@ -204,47 +211,49 @@ FOR_EACH = Table(
     "for_each",
     (
         Key("in", Text(meaning="slug.output.list"), is_required=True),
-        Key("as", Text(pattern=NAME, meaning="a name"), is_required=True),
+        Key("as", Text(pattern=NAME, meaning=t("a name")), is_required=True),
         Key("max", Int(1, 10_000), 50),
     ),
 )
 NODE = Table(
     "node",
     (
-        Key("id", SLUG, is_required=True, doc="the node's slug"),
-        Key("name", Text(), doc="label; default the id"),
-        Key("worker_type", Text(), short=("worker",), doc="who does it"),
-        Key("depends_on", ListOf(SLUG, "a list of slugs"), (), short=("needs",), doc="reads the output of"),
-        Key("required", Bool(), False, doc="its failure blocks the graph"),
+        Key("id", SLUG, is_required=True, doc=t("the node's slug")),
+        Key("name", Text(), doc=t("label; default the id")),
+        Key("worker_type", Text(), short=("worker",), doc=t("who does it")),
+        Key("depends_on", ListOf(SLUG, t("a list of slugs")), (), short=("needs",), doc=t("reads the output of")),
+        Key("required", Bool(), False, doc=t("its failure blocks the graph")),
         Key(
             "approval",
-            Either((Bool(), APPROVAL), "true or {prompt, default}"),
-            later="asks come with the agent drivers",
+            Either((Bool(), APPROVAL), t("true or {prompt, default}")),
+            later=t("asks come with the agent drivers"),
             harmless=(False,),
         ),
         Key("on_lost", Text(("resume", "pause", "fail")), "resume"),
-        Key("unattended_extensions", Int(0, 1000), 2, later="a shell's deadline is hard, and agents come later"),
-        Key("artifacts", GLOBS, later="a shell script can test for its own files: test -s FILE", harmless=([],)),
-        Key("wait", WAIT, later="durable timers and signals come after the engine"),
+        Key("unattended_extensions", Int(0, 1000), 2, later=t("a shell's deadline is hard, and agents come later")),
+        Key("artifacts", GLOBS, later=t("a shell script can test for its own files: test -s FILE"), harmless=([],)),
+        Key("wait", WAIT, later=t("durable timers and signals come after the engine")),
         Key("prompt_template", PROMPT_TEMPLATE),
-        Key("prompt", Either((Text(), PROMPT_FILE), "a text or {file: name}"), doc="short for prompt_template"),
-        Key("run", Text(meaning="a script"), doc="short for a shell worker with this script"),
+        Key("prompt", Either((Text(), PROMPT_FILE), t("a text or {file: name}")), doc=t("short for prompt_template")),
+        Key("run", Text(meaning=t("a script")), doc=t("short for a shell worker with this script")),
         Key(
             "input_mapping",
-            MapOf(Text(meaning="slug, slug.output or slug.output.a.b"), meaning="a map of names to sources"),
+            MapOf(Text(meaning=t("slug, slug.output or slug.output.a.b")), meaning=t("a map of names to sources")),
         ),
-        Key("condition", Text(meaning="a condition"), doc="decides whether the node runs"),
-        Key("gate", GATE, later="gates come after the engine; a condition on a need's output works today"),
-        Key("output_schema", Schema(), later="contracts come with the agent drivers"),
-        Key("verify", VERIFY, later="a shell node's exit code is its evidence; put the check into a node of its own"),
+        Key("condition", Text(meaning=t("a condition")), doc=t("decides whether the node runs")),
+        Key("gate", GATE, later=t("gates come after the engine; a condition on a need's output works today")),
+        Key("output_schema", Schema(), later=t("contracts come with the agent drivers")),
+        Key(
+            "verify", VERIFY, later=t("a shell node's exit code is its evidence; put the check into a node of its own")
+        ),
         Key("worker_config", WORKER_CONFIG),
         Key("retry", RETRY),
         Key("report_to_parent", Bool(), False),
-        Key("review", REVIEW, later="the review lifecycle comes with gates"),
-        Key("isolation", ISOLATION, "none", later="work trees come after the engine", harmless=("none",)),
+        Key("review", REVIEW, later=t("the review lifecycle comes with gates")),
+        Key("isolation", ISOLATION, "none", later=t("work trees come after the engine"), harmless=("none",)),
         Key("priority", Int(-100, 100), 0),
-        Key("writes", GLOBS, later="order two writers by a need between them", harmless=([],)),
-        Key("for_each", FOR_EACH, later="a script can loop over its input file"),
+        Key("writes", GLOBS, later=t("order two writers by a need between them"), harmless=([],)),
+        Key("for_each", FOR_EACH, later=t("a script can loop over its input file")),
     ),
 )
 BLOCK = Table(
@@ -257,21 +266,21 @@ BLOCK = Table(
             is_required=True,
         ),
         Key("instruction", Text(), is_required=True),
-        Key("depends_on", ListOf(SLUG, "a list of slugs"), (), short=("needs",)),
+        Key("depends_on", ListOf(SLUG, t("a list of slugs")), (), short=("needs",)),
         Key("worker_type", Text(), short=("worker",)),
         Key("required", Bool()),
         Key("report_to_parent", Bool()),
     ),
 )
-NODES = ListOf(NODE, "a list of nodes")
+NODES = ListOf(NODE, t("a list of nodes"))
 BUDGET = Table("budget", (Key("tokens", Int(1)), Key("cost_usd", Number(0)), Key("wall_seconds", Number(0))))
 CONFIG = Table(
     "config",
     (
-        Key("name", Text(pattern=NAME, meaning="a name of A-Z a-z 0-9 _ -"), doc="default the file's stem"),
-        Key("objective", Text(), doc="the end that the whole graph serves"),
+        Key("name", Text(pattern=NAME, meaning=t("a name of A-Z a-z 0-9 _ -")), doc=t("default the file's stem")),
+        Key("objective", Text(), doc=t("the end that the whole graph serves")),
         Key("nodes", NODES),
-        Key("blocks", ListOf(BLOCK, "a list of blocks"), later="write the nodes out"),
+        Key("blocks", ListOf(BLOCK, t("a list of blocks")), later=t("write the nodes out")),
         Key("node_defaults", NODE_DEFAULTS),
         Key("max_concurrency", Int(1, 64), 5),
         Key("max_total_nodes", Int(1, 10_000), 100),
@@ -279,24 +288,24 @@ CONFIG = Table(
         Key("max_replans", Int(0, 10), 3),
         Key("max_node_attempts", Int(1, 100), 5),
         Key("max_timeout_extensions", Int(0, 1000), 20),
-        Key("budget", BUDGET, later="shell nodes spend no tokens; bound the time by timeout_ms"),
+        Key("budget", BUDGET, later=t("shell nodes spend no tokens; bound the time by timeout_ms")),
         Key(
             "on_required_failure",
             Text(("drain", "stop")),
             "drain",
-            later="independent branches are drained",
+            later=t("independent branches are drained"),
             harmless=("drain",),
         ),
-        Key("isolation", ISOLATION, "none", later="work trees come after the engine", harmless=("none",)),
+        Key("isolation", ISOLATION, "none", later=t("work trees come after the engine"), harmless=("none",)),
         Key(
             "on_shared_tree",
             Text(("notice", "serialise")),
             "notice",
-            later="start one graph after the other",
+            later=t("start one graph after the other"),
             harmless=("notice",),
         ),
-        Key("delivery_node", SLUG, doc="whose output is the graph's result"),
-        Key("final_check", Bool(), False, later="add a last node that checks", harmless=(False,)),
+        Key("delivery_node", SLUG, doc=t("whose output is the graph's result")),
+        Key("final_check", Bool(), False, later=t("add a last node that checks"), harmless=(False,)),
     ),
     exactly_one=(("nodes", "blocks"),),
 )
@@ -307,7 +316,7 @@ INPUT = Table(
         Key("type", Text(INPUT_TYPES), "string"),
         Key("description", Text()),
         Key("default", Scalar()),
-        Key("enum", ListOf(Text(), "a list of texts")),
+        Key("enum", ListOf(Text(), t("a list of texts"))),
     ),
 )
 SCOPE = Table("scope", (Key("in", TEXTS), Key("out", TEXTS)))
@@ -333,23 +342,23 @@ ADMISSION = Table(
         Key("acknowledged_risks", TEXTS),
     ),
 )
-INPUTS = MapOf(INPUT, r"[A-Za-z_][A-Za-z0-9_]{0,63}", "a map of names to inputs")
+INPUTS = MapOf(INPUT, r"[A-Za-z_][A-Za-z0-9_]{0,63}", t("a map of names to inputs"))
 ROOT = Table(
     "root",
     (
-        Key("title", Text(), doc="shown to people; default the name"),
-        Key("version", Int(1, 1, "1, the format of the file"), 1),
+        Key("title", Text(), doc=t("shown to people; default the name")),
+        Key("version", Int(1, 1, t("1, the format of the file")), 1),
         Key("inputs", INPUTS),
         Key(
             "mode",
             Text(("standard", "deep")),
             "standard",
-            later="a deep run starts from an agreed brief",
+            later=t("a deep run starts from an agreed brief"),
             harmless=("standard",),
         ),
-        Key("admission", ADMISSION, later="the agreed brief comes with deep mode"),
+        Key("admission", ADMISSION, later=t("the agreed brief comes with deep mode")),
         Key("config", CONFIG),
-        Key("nodes", NODES, doc="where config has nothing else"),
+        Key("nodes", NODES, doc=t("where config has nothing else")),
     ),
     exactly_one=(("config", "nodes"),),
 )
@@ -360,6 +369,9 @@ TABLES: Final = (
 )  # fmt: skip
 _INDEX: Final[dict[str, dict[str, Key]]] = {
     table.name: {spelling: key for key in table.keys for spelling in (key.name, *key.short)} for table in TABLES
+}
+_REQUIRED: Final[dict[str, tuple[Key, ...]]] = {
+    table.name: tuple(key for key in table.keys if key.is_required) for table in TABLES
 }
 
 

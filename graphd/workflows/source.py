@@ -12,30 +12,31 @@ from typing import Any, Final, TypeAlias
 
 import yaml
 
+from graphd.base.text import t
 from graphd.workflows.diagnostics import Findings, Place
 
 MAX_BYTES: Final = 1_000_000
 MAX_DEPTH: Final = 20
-_DEPTH_HINT: Final = "a workflow needs no more than 8"
+_DEPTH_HINT: Final = t("a workflow needs no more than 8")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # YAML's printable characters, less the three line ends that editors do not show as such.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _NO_KEY = re.compile(r"(?:~|null|Null|NULL|true|True|TRUE|false|False|FALSE|[-+]?[0-9][0-9_]*(?:\.[0-9]*)?|)\Z")
 _HINTS: Final = (
-    ("tab", "indent with spaces"),
-    ("that cannot start any token", "put a text that starts with this character in quotes"),
+    ("tab", t("indent with spaces")),
+    ("that cannot start any token", t("put a text that starts with this character in quotes")),
     (
         "mapping values are not allowed",
-        "a text with ': ' in it needs quotes, or the line is indented wrongly",
+        t("a text with ': ' in it needs quotes, or the line is indented wrongly"),
     ),
-    ("could not find expected ':'", "a key needs ': ' after it"),
-    ("did not find expected key", "check the indentation, and quotes inside quotes"),
-    ("did not find expected '-'", "entries of a list start with '- ' in the same column"),
-    ("did not find expected ',' or ']'", "close the list with ]"),
-    ("did not find expected ',' or '}'", "close the { with }, and put texts with , or : in quotes"),
-    ("unexpected end of stream", "a quote is not closed"),
-    ("unknown escape", "in double quotes \\ starts an escape; use single quotes for a plain \\"),
-    ("undefined alias", "write the value out; put a text that starts with * in quotes"),
+    ("could not find expected ':'", t("a key needs ': ' after it")),
+    ("did not find expected key", t("check the indentation, and quotes inside quotes")),
+    ("did not find expected '-'", t("entries of a list start with '- ' in the same column")),
+    ("did not find expected ',' or ']'", t("close the list with ]")),
+    ("did not find expected ',' or '}'", t("close the { with }, and put texts with , or : in quotes")),
+    ("unexpected end of stream", t("a quote is not closed")),
+    ("unknown escape", t("in double quotes \\ starts an escape; use single quotes for a plain \\")),
+    ("undefined alias", t("write the value out; put a text that starts with * in quotes")),
 )
 
 
@@ -77,8 +78,10 @@ def decode(source: bytes | str) -> tuple[str, Findings]:
         source = source.encode("utf-8", "surrogatepass")
     if len(source) > MAX_BYTES:
         findings = Findings("")
-        message = f"{len(source)} bytes; a workflow has at most {MAX_BYTES}"
-        findings.error("file.tooLarge", Place(0, 0), "", message, "split it, or move long prompts to .agents/prompts/")
+        message = t("{count} bytes; a workflow has at most {limit}", count=len(source), limit=MAX_BYTES)
+        findings.error(
+            "file.tooLarge", Place(0, 0), "", message, t("split it, or move long prompts to .agents/prompts/")
+        )
         return "", findings
     try:
         text = source.removeprefix(b"\xef\xbb\xbf").decode()
@@ -86,7 +89,9 @@ def decode(source: bytes | str) -> tuple[str, Findings]:
         good = source[: trouble.start].decode(errors="replace")
         findings = Findings(good)
         at = Place(len(good), len(good))
-        findings.error("file.encoding", at, "", f"byte {trouble.start} is not UTF-8", "save the file as UTF-8")
+        findings.error(
+            "file.encoding", at, "", t("byte {offset} is not UTF-8", offset=trouble.start), t("save the file as UTF-8")
+        )
         return "", findings
     return text, Findings(text)
 
@@ -95,35 +100,55 @@ def compose(text: str, findings: Findings) -> YamlNode | None:
     """The tree, or None where the text is no YAML of ours; findings say why."""
     if match := _FORBIDDEN.search(text):
         at = Place(match.start(), match.end())
-        message = f"the character U+{ord(match.group()):04X} can't stand in a workflow"
-        findings.error("yaml.character", at, "", message, 'remove it, or write it as "\\u…" in double quotes')
+        message = t("the character U+{code:04X} can't stand in a workflow", code=ord(match.group()))
+        findings.error("yaml.character", at, "", message, t('remove it, or write it as "\\u…" in double quotes'))
         return None
     try:
-        return _Builder(findings).build(yaml.parse(text, Loader=_LOADER))
+        return _Builder(findings).build(_events(text))
     except yaml.MarkedYAMLError as trouble:
         _syntax(trouble, findings)
     except (yaml.YAMLError, RecursionError, ValueError) as trouble:
         # ValueError: PyYAML's escapes such as "\Uffffffff" name no character
-        findings.error("yaml.syntax", Place(0, 0), "", f"not YAML: {trouble}"[:300], "check the file's escapes")
+        findings.error(
+            "yaml.syntax",
+            Place(0, 0),
+            "",
+            t("not YAML: {trouble}", trouble=str(trouble)[:300]),
+            t("check the file's escapes"),
+        )
     except _DepthExceeded as trouble:
         at = Place(trouble.offset, trouble.offset + 1)
-        message = f"nested more than {MAX_DEPTH} levels deep"
+        message = t("nested more than {limit} levels deep", limit=MAX_DEPTH)
         findings.error("yaml.depth", at, "", message, _DEPTH_HINT)
     return None
+
+
+def _events(text: str) -> Iterator[Any]:
+    """What `yaml.parse` gives, with one call into the loader an event instead of two."""
+    loader: Any = _LOADER(text)
+    try:
+        yield from iter(loader.get_event, None)
+    finally:
+        loader.dispose()
 
 
 def _syntax(trouble: yaml.MarkedYAMLError, findings: Findings) -> None:
     mark = trouble.problem_mark or trouble.context_mark
     at: int = mark.index if mark is not None else 0
-    problem = trouble.problem or "not YAML"
+    problem = trouble.problem or t("not YAML")
     if "end of stream" in problem and trouble.context_mark is not None:
         at = trouble.context_mark.index  # where the open quote is helps more than where the file ends
-    hint = next((h for words, h in _HINTS if words in problem), "check the indentation, quotes and brackets here")
+    hint = next((h for words, h in _HINTS if words in problem), t("check the indentation, quotes and brackets here"))
     if "maximum nesting" in problem:
-        findings.error("yaml.depth", Place(at, at + 1), "", f"nested more than {MAX_DEPTH} levels deep", _DEPTH_HINT)
+        findings.error(
+            "yaml.depth", Place(at, at + 1), "", t("nested more than {limit} levels deep", limit=MAX_DEPTH), _DEPTH_HINT
+        )
         return
-    context = f" {trouble.context}" if trouble.context else ""
-    findings.error("yaml.syntax", Place(at, at + 1), "", f"{problem}{context}", hint)
+    if trouble.context:
+        message = t("{problem} {context}", problem=problem, context=trouble.context)
+    else:
+        message = t("{problem}", problem=problem)
+    findings.error("yaml.syntax", Place(at, at + 1), "", message, hint)
 
 
 class _DepthExceeded(Exception):
@@ -161,8 +186,8 @@ class _Builder:
                     self.trouble(
                         "yaml.documents",
                         event,
-                        "a second document",
-                        "one file is one workflow: take --- away",
+                        t("a second document"),
+                        t("one file is one workflow: take --- away"),
                     )
                     break
                 self.directives(event)
@@ -174,25 +199,24 @@ class _Builder:
 
     def directives(self, event: Any) -> None:
         if event.version or event.tags:
-            self.trouble("yaml.directive", event, "a YAML directive", "remove the line that starts with %")
+            self.trouble("yaml.directive", event, t("a YAML directive"), t("remove the line that starts with %"))
 
     def scalar(self, event: Any) -> None:
-        is_plain = event.style is None or event.style == ""
-        is_broken = self.properties(event)
-        self.add(YamlScalar(event.start_mark.index, event.end_mark.index, event.value, is_plain, is_broken))
+        is_broken = (event.anchor is not None or event.tag is not None) and self.properties(event)
+        self.add(YamlScalar(event.start_mark.index, event.end_mark.index, event.value, not event.style, is_broken))
 
     def alias(self, event: Any) -> None:
-        hint = "write the value out; put a text that starts with * in quotes"
-        self.trouble("yaml.alias", event, f"the alias *{event.anchor[:40]}", hint)
+        hint = t("write the value out; put a text that starts with * in quotes")
+        self.trouble("yaml.alias", event, t("the alias *{name}", name=event.anchor[:40]), hint)
         self.add(YamlScalar(event.start_mark.index, event.end_mark.index, "", True, is_broken=True))
 
     def properties(self, event: Any) -> bool:
         if event.anchor is not None:
-            hint = "write the value out where it is used; put a text that starts with & in quotes"
-            self.trouble("yaml.anchor", event, f"the anchor &{event.anchor[:40]}", hint)
+            hint = t("write the value out where it is used; put a text that starts with & in quotes")
+            self.trouble("yaml.anchor", event, t("the anchor &{name}", name=event.anchor[:40]), hint)
         if event.tag is not None:
-            hint = "types follow from the schema: remove it; put a text that starts with ! in quotes"
-            self.trouble("yaml.tag", event, f"the tag {event.tag[:60]}", hint)
+            hint = t("types follow from the schema: remove it; put a text that starts with ! in quotes")
+            self.trouble("yaml.tag", event, t("the tag {tag}", tag=event.tag[:60]), hint)
         return event.anchor is not None or event.tag is not None
 
     def begin(self, event: Any, node: YamlList | YamlMap) -> None:
@@ -208,9 +232,9 @@ class _Builder:
         """Whether this container stands where a key should; it is then read, told, and dropped."""
         if not self.open or not isinstance(self.open[-1], YamlMap) or self.keys[-1] is not None:
             return False
-        hint = "keys are texts; a value that starts with [ or { needs quotes"
+        hint = t("keys are texts; a value that starts with [ or { needs quotes")
         self.findings.error(
-            "yaml.key", Place(node.start, node.start + 1), "", "a list or map where a key should be", hint
+            "yaml.key", Place(node.start, node.start + 1), "", t("a list or map where a key should be"), hint
         )
         self.keys[-1] = YamlScalar(node.start, node.end, f"\0{node.start}", is_plain=True, is_broken=True)
         return True
@@ -237,18 +261,26 @@ class _Builder:
             return
         if key.text in parent.entries:
             first = self.findings.lines.position(parent.entries[key.text][0].start)
-            message = f"the key {key.text[:60]} is already in line {first.line + 1}"
-            self.findings.error("yaml.duplicateKey", key, "", message, "keep one of the two")
+            message = t("the key {key} is already in line {line}", key=key.text[:60], line=first.line + 1)
+            self.findings.error("yaml.duplicateKey", key, "", message, t("keep one of the two"))
             return
         parent.entries[key.text] = (key, node)
 
     def checked_key(self, node: YamlNode) -> YamlScalar:
         assert isinstance(node, YamlScalar)  # noqa: S101  # containers went through is_key
         if node.is_plain and node.text == "<<":
-            self.findings.error("yaml.merge", node, "", "a merge key <<", "write the keys out, or use node_defaults")
+            self.findings.error(
+                "yaml.merge", node, "", t("a merge key <<"), t("write the keys out, or use node_defaults")
+            )
             node.is_broken = True
         elif node.is_plain and not node.is_broken and _NO_KEY.match(node.text):
-            shown = node.text or "(nothing)"
-            self.findings.error("yaml.key", node, "", f"the key {shown} is no text", f'put it in quotes: "{node.text}"')
+            shown = node.text or t("(nothing)")
+            self.findings.error(
+                "yaml.key",
+                node,
+                "",
+                t("the key {shown} is no text", shown=shown),
+                t('put it in quotes: "{text}"', text=node.text),
+            )
             node.is_broken = True
         return node

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeAlias
 
+from graphd.base.text import t
 from graphd.core.plan import PLACEHOLDER, suggestion
 from graphd.workflows.diagnostics import Findings
 from graphd.workflows.read import Field
@@ -27,15 +28,21 @@ class Prompts:
         name: str = field.value
         content = self.reader(name)
         if content is None:
-            hint = f"make .agents/prompts/{name}.md" if not name.endswith(".md") else f"write {name[:-3]}"
-            findings.error("prompt.missing", field.span, field.path, f"there is no prompt file {name}.md", hint)
+            hint = (
+                t("make .agents/prompts/{name}.md", name=name)
+                if not name.endswith(".md")
+                else t("write {name}", name=name[:-3])
+            )
+            findings.error(
+                "prompt.missing", field.span, field.path, t("there is no prompt file {name}.md", name=name), hint
+            )
             return None
         self.hashes[name] = sha256(content).hexdigest()
         try:
             return content.decode()
         except UnicodeDecodeError as trouble:
-            message = f"{name}.md: byte {trouble.start} is not UTF-8"
-            findings.error("prompt.encoding", field.span, field.path, message, "save it as UTF-8")
+            message = t("{name}.md: byte {offset} is not UTF-8", name=name, offset=trouble.start)
+            findings.error("prompt.encoding", field.span, field.path, message, t("save it as UTF-8"))
             return None
 
 
@@ -48,10 +55,10 @@ def check(text: str, field: Field, bound: Collection[str], findings: Findings) -
             continue
         told.add(name)
         at = findings.place_in(field.node, text, match.start(), match.end())
-        known = f"bound here: {', '.join(sorted(bound)) or 'nothing'}"
+        known = t("bound here: {names}", names=", ".join(sorted(bound)) or t("nothing"))
         close = suggestion(name, bound)
-        hint = f"{close} ({known})" if close else known
-        findings.error("template.unbound", at, field.path, f"nothing binds {{{{{name}}}}}", hint)
+        hint = t("{hint} ({known})", hint=close, known=known) if close else known
+        findings.error("template.unbound", at, field.path, t("nothing binds {{{{{name}}}}}", name=name), hint)
 
 
 def fill(text: str, field: Field, values: Mapping[str, str], findings: Findings) -> str:
@@ -62,7 +69,7 @@ def fill(text: str, field: Field, values: Mapping[str, str], findings: Findings)
     for match in PLACEHOLDER.finditer(text):
         value = values.get(match.group(1))
         if value is not None and PLACEHOLDER.search(value):
-            message = f"the value of {match.group(1)} has a {{{{name}}}} in it"
+            message = t("the value of {name} has a {{{{name}}}} in it", name=match.group(1))
             at = findings.place_in(field.node, text, match.start(), match.end())
-            findings.error("input.template", at, field.path, message, "give a value without {{ and }}")
+            findings.error("input.template", at, field.path, message, t("give a value without {{ and }}"))
     return PLACEHOLDER.sub(lambda match: values.get(match.group(1), match.group()), text)

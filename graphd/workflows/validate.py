@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from graphd.base.text import t
 from graphd.core.model import Definition
 from graphd.core.plan import effective_required, waves
 from graphd.workflows.compile import Compiled, compile_source
@@ -19,9 +20,11 @@ class WorkflowRefused(Exception):
         self.diagnostics = diagnostics
         self.first = next(d for d in diagnostics if d.severity == "error")
         others = sum(d.severity == "error" for d in diagnostics) - 1
-        more = f" (and {others} more)" if others else ""
-        line = self.first.range.start.line + 1
-        super().__init__(f"line {line}: {self.first.message}{more}")
+        line, first = self.first.range.start.line + 1, self.first.message
+        self.message = t("line {line}: {message}", line=line, message=first)
+        if others:
+            self.message = t("line {line}: {message} (and {count} more)", line=line, message=first, count=others)
+        super().__init__(self.message)
 
     @property
     def code(self) -> str:

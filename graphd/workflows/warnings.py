@@ -2,6 +2,7 @@
 
 from typing import TypeAlias
 
+from graphd.base.text import t
 from graphd.core.conditions import parse, references
 from graphd.core.model import Definition
 from graphd.core.plan import SOURCE, effective_required, sinks
@@ -23,14 +24,16 @@ def warn(  # noqa: PLR0913  # what one pass over a compiled file needs
     """Tell all warnings of a plan without errors. `nodes[i]` is where `definitions[i]` stands."""
     if "name" in config and file_name is not None and config["name"].value != file_name:
         field = config["name"]
-        message = f"the file is {file_name}, its config.name {field.value}"
-        findings.warning("name.mismatch", field.span, field.path, message, f"run it as {file_name}; rename one of them")
+        message = t("the file is {file}, its config.name {name}", file=file_name, name=field.value)
+        findings.warning(
+            "name.mismatch", field.span, field.path, message, t("run it as {file}; rename one of them", file=file_name)
+        )
     if not effective_required(definitions, delivery_node):
         ends = ", ".join(sinks(definitions)[:5])
         at = config.get("nodes")
         span = at.name if at is not None else nodes[0].span
-        message = f"no node is required: every failure ends as withFailures (the ends are {ends})"
-        hint = "mark what matters with required: true, or name a delivery_node"
+        message = t("no node is required: every failure ends as withFailures (the ends are {ends})", ends=ends)
+        hint = t("mark what matters with required: true, or name a delivery_node")
         findings.warning("required.none", span, at.path if at is not None else "nodes", message, hint)
     ancestors = _ancestors(definitions)
     place = {d.slug: i for i, d in enumerate(definitions)}
@@ -46,17 +49,22 @@ def _edges(listed: list[Field], definition: Definition, above: Above, findings: 
     for entry in listed:
         need: str = entry.value
         if need in seen:
-            message = f"{definition.slug} needs {need} twice"
-            findings.warning("edge.redundant", entry.span, entry.path, message, "remove one of them")
+            message = t("{node} needs {need} twice", node=definition.slug, need=need)
+            findings.warning("edge.redundant", entry.span, entry.path, message, t("remove one of them"))
         elif definition.input_mapping and need not in used:
-            message = f"input_mapping and condition of {definition.slug} use nothing of {need}"
-            hint = "remove it from needs, or map its output"
+            message = t("input_mapping and condition of {node} use nothing of {need}", node=definition.slug, need=need)
+            hint = t("remove it from needs, or map its output")
             findings.warning("edge.unused", entry.span, entry.path, message, hint)
         elif not _reads_inputs(definition) and need not in used:
             over = next((n for n in definition.needs if n != need and ancestors[n] >> place[need] & 1), None)
             if over is not None:
-                message = f"{definition.slug} already waits for {need} through {over}, and does not read its output"
-                findings.warning("edge.redundant", entry.span, entry.path, message, "remove it from needs")
+                message = t(
+                    "{node} already waits for {need} through {over}, and does not read its output",
+                    node=definition.slug,
+                    need=need,
+                    over=over,
+                )
+                findings.warning("edge.redundant", entry.span, entry.path, message, t("remove it from needs"))
         seen.add(need)
 
 

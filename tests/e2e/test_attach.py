@@ -250,15 +250,40 @@ def test_a_refused_hello_has_the_daemons_words(daemons: FakeDaemons) -> None:
 
 def test_a_protocol_that_we_do_not_speak_is_refused_with_both_versions(daemons: FakeDaemons) -> None:
     daemons.use("--protocol", "7")
-    with pytest.raises(AttachRefused, match=r"daemon 0\.0\.1 speaks protocol 7"):
+    with pytest.raises(AttachRefused, match=r"daemon is graphd .* protocol 7 to 7, this is graphd .* 1 to 1") as caught:
         reach(daemons)
+    assert caught.value.hint.startswith("Run: pipx upgrade workgraphd")
 
 
-def test_an_older_daemon_serves_where_the_protocols_meet(daemons: FakeDaemons) -> None:
+def test_an_older_daemon_that_stays_serves_where_the_protocols_meet(daemons: FakeDaemons) -> None:
+    daemons.use("--version", "0.0.1", "--handover", "no")
     attached = reach(daemons)
     attached.connection.close()
 
     assert attached.hello["daemon"]["version"] == "0.0.1"
+    assert len(daemons.starts()) == 1
+
+
+@pytest.mark.parametrize("handover", ["yes", "unknown"])
+def test_an_older_daemon_is_asked_to_go_once(daemons: FakeDaemons, handover: str) -> None:
+    """The one that is started here claims to be as old: it serves, and is not asked again by this client."""
+    daemons.use("--version", "0.0.1", "--handover", handover)
+    attached = reach(daemons, may_start=False) if daemons.starts() else reach(daemons)
+    attached.connection.close()
+    assert len(daemons.starts()) == 2
+
+    served = reach(daemons, may_start=False)
+    served.connection.close()
+    assert len(daemons.starts()) == 2, "who may start none takes over from none"
+
+
+def test_a_newer_daemon_is_left_alone(daemons: FakeDaemons) -> None:
+    daemons.use("--version", "99.0")
+    for _ in range(2):
+        attached = reach(daemons)
+        attached.connection.close()
+        assert attached.hello["daemon"]["version"] == "99.0"
+    assert len(daemons.starts()) == 1
 
 
 def test_a_listener_of_another_kind_is_refused(daemons: FakeDaemons) -> None:

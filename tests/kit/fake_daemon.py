@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+from graphd import __version__
 from graphd.client.frames import FrameReader, frame
 from graphd.client.paths import LOCK, SOCKET, state_folder
 
@@ -147,6 +148,12 @@ class FakeDaemon:
         if method == "graphd/hello" and self.options.refuse:
             data = {"code": self.options.refuse, "hint": "Use another version."}
             reply["error"] = {"code": -32067, "message": "not with you", "data": data}
+        elif method == "graphd/handover" and self.options.handover != "yes":
+            number = -32601 if self.options.handover == "unknown" else -32057
+            reply["error"] = {"code": number, "message": "I stay"}
+        elif method in ("graphd/handover", "graphd/stop"):
+            self.send(connection, {**reply, "result": {}})
+            os._exit(0)
         elif method == "test/refuse":
             reply["error"] = {"code": -32050, "message": "no such node", "data": {"code": "notFound", "hint": "Look."}}
         elif method in ("graphd/hello", "initialize"):
@@ -166,7 +173,12 @@ class FakeDaemon:
     def hello(self, params: dict[str, Any]) -> dict[str, Any]:
         return {
             "protocol": self.options.protocol,
-            "daemon": {"version": "0.0.1", "pid": os.getpid(), "startedAt": STARTED_AT, "epoch": self.starts},
+            "daemon": {
+                "version": self.options.version,
+                "pid": os.getpid(),
+                "startedAt": STARTED_AT,
+                "epoch": self.starts,
+            },
             "store": "store-1",
             "workspace": self.options.workspace,
             "principal": "user",
@@ -266,6 +278,8 @@ def main() -> None:
     parser.add_argument("--fail", default="")
     parser.add_argument("--refuse", default="")
     parser.add_argument("--protocol", type=int, default=1)
+    parser.add_argument("--version", default=__version__)
+    parser.add_argument("--handover", choices=["yes", "no", "unknown"], default="yes")
     parser.add_argument("--drop-first", type=int, default=0)
     parser.add_argument("--mute", action="store_true")
     FakeDaemon(parser.parse_args()).run()

@@ -190,6 +190,7 @@ class Settings:
     concurrency: int = 8
     idle_minutes: float = 30
     settle_s: float = 5
+    locale: str = ""
 
 
 @dataclass

@@ -93,6 +93,16 @@ def test_the_cookie_finds_what_left_session_and_parent(tmp_path: Path) -> None:
     other.wait()
 
 
+def test_an_empty_cookie_is_nobodys(tmp_path: Path) -> None:
+    """Not everybody's who has none: `end_survivors` would have ended every process of the user."""
+    (tmp_path / "claimed").touch()
+    bystander = subprocess.Popen(["/bin/sleep", "100"], env={})
+    assert proof_of_death(tmp_path, "") == Dead()
+    assert bystander.poll() is None
+    bystander.kill()
+    bystander.wait()
+
+
 def test_what_ignores_term_is_killed(tmp_path: Path) -> None:
     argv = ["/bin/sh", "-c", "trap '' TERM; echo; while :; do sleep 1; done"]
     process = subprocess.Popen(argv, env={"GRAPHD_ATTEMPT": COOKIE}, stdout=subprocess.PIPE)

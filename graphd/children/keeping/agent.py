@@ -1,12 +1,19 @@
 """The agent under its keeper: forked behind a gate, its three pipes, what waits for its stdin."""
 
+from __future__ import annotations
+
 import fcntl
 import os
-import signal
-from typing import Any, NoReturn
 
 from graphd.children.keeping.points import failpoint
 from graphd.children.keeping.tree import look_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from typing import Any, NoReturn
+else:
+    import _signal as signal
 
 DEFAULTS = (
     signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGQUIT,

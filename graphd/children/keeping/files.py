@@ -4,14 +4,19 @@ Formats (version 1, little endian): the journal is a header and records. Offsets
 all records since the first, and a trim moves the base, never an offset. Source: execution.md, The keeper.
 """
 
+from __future__ import annotations
+
 import errno
-import json
 import os
 import struct
 import time
-from typing import Any, Final
 
 from graphd.children.keeping.points import failpoint
+from graphd.children.keeping.wire import encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 VERSION: Final = 1
 MAGIC: Final = b"GRAPHDJ"
@@ -26,21 +31,22 @@ ERR_NOTE: Final = struct.Struct("<cQI")
 """`e`, offset in the whole of stderr, length: where these bytes of stderr fell among the other records."""
 
 
-def sync_folder() -> None:
-    """Make the renames in the working directory durable."""
-    fd = os.open(".", os.O_RDONLY)
+def sync(name: str) -> None:
+    """Make the content of a file, or the names in a folder, durable."""
+    fd = os.open(name, os.O_RDONLY)
     try:
         os.fsync(fd)
     finally:
         os.close(fd)
 
 
-def write_new(name: str, content: Any) -> None:
-    """Write and fsync `<name>.new`; the caller renames it."""
+def write_new(name: str, content: Any, *, is_durable: bool = True) -> None:
+    """Write `<name>.new`, and fsync it where it must outlive a power cut; the caller renames it."""
     fd = os.open(name + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(fd, json.dumps(content).encode() + b"\n")
-        os.fsync(fd)
+        os.write(fd, encode(content) + b"\n")
+        if is_durable:
+            os.fsync(fd)
     finally:
         os.close(fd)
 
@@ -120,7 +126,7 @@ class Journal:
             raise
         os.close(self.fd)
         self.fd, self.base, self.before = fd, before[0], before
-        sync_folder()
+        sync(".")
 
     def _counted(self, up_to: int) -> tuple[int, int, int, int]:
         """The header of a journal that begins with the first record which does not end at or below `up_to`."""

@@ -4,25 +4,32 @@ Order of a start: flock on `lock`, rename `intent` to `claimed`, bind `socket`, 
 `keeper.json`, open the gate. So where there is no `keeper.json` no line of the agent ran. All imports are made before
 it spawns. Source: execution.md, One attempt, The keeper; research pitfalls.md and reliability.md §2.1.
 """
-# pathlib would cost each keeper its import, so:
-# ruff: noqa: PTH104, PTH115, PTH116, PTH123
+# pathlib and contextlib would cost each keeper their import, so:
+# ruff: noqa: PTH104, PTH115, PTH116, PTH123, SIM105
 
-import contextlib
+from __future__ import annotations
+
 import fcntl
-import json
 import os
-import signal
+import resource  # noqa: F401  wait4 imports it, at its first call: our library may be gone by then
 import time
-from collections.abc import Callable
-from typing import Any, Final
 
 from graphd.children.keeping.agent import Agent
-from graphd.children.keeping.files import ERR_NOTE, IN, NOTE, OUT, VERSION, ErrRing, Journal, sync_folder, write_new
+from graphd.children.keeping.files import ERR_NOTE, IN, NOTE, OUT, VERSION, ErrRing, Journal, sync, write_new
 from graphd.children.keeping.loop import READ, WRITE, Loop
 from graphd.children.keeping.peers import Peer, Peers
 from graphd.children.keeping.points import arm, failpoint
 from graphd.children.keeping.sibling import become_subreaper, start_sibling
-from graphd.children.keeping.tree import Seen, below, look_at, signal_exactly
+from graphd.children.keeping.tree import Seen, below, glance_below, look_at, signal_exactly
+from graphd.children.keeping.wire import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable
+    from typing import Any, Final
+else:
+    import _signal as signal
 
 CHUNK: Final = 1 << 16
 DRAIN_S: Final = 2.0
@@ -32,6 +39,7 @@ TREE_EVERY_S: Final = 5.0
 DISK_RETRY_S: Final = 1.0
 FREE_NOTES: Final = 1 << 16  # so many stderr notes at once; after that one per CHUNK, so that they stay bounded
 UNTAKEN_LIMIT: Final = 1 << 20
+WALL: Final = 0x40000000  # __WALL: children too that tell of their end by another signal than SIGCHLD, or none
 
 
 class Keeper:
@@ -45,7 +53,7 @@ class Keeper:
         self.ended_by: str | None = None  # linger, signal: who ended the tree, where it was us
         self.exit: dict[str, Any] | None = None
         self.held: list[tuple[int, bytes]] = []
-        self.is_left = self.is_killing = self.was_attached = self.is_linger_over = False
+        self.is_left = self.is_killing = self.was_attached = self.is_linger_over = self.is_childless = False
         self.restarts = 0
         self.alone_at = self.tree_at = 0.0
         self.err_noted = self.notes = 0
@@ -62,10 +70,9 @@ class Keeper:
             failpoint("keeper.claim.before")
             os.rename("intent", "claimed")
             failpoint("keeper.claim.after")
+            return True
         except OSError:
             return False
-        sync_folder()
-        return True
 
     def start(self) -> None:
         """Open the files, listen, spawn. SIGCHLD comes through the loop, so it is taken before the first fork."""
@@ -90,7 +97,7 @@ class Keeper:
         self.on_alone()
 
     def write_identity(self) -> None:
-        """`keeper.json`: who we are and whom we are about to let go (temp, fsync, rename)."""
+        """`keeper.json`: who we are and whom we are about to let go. Made durable with our claim: nothing ran yet."""
         with open("/proc/sys/kernel/random/boot_id") as file:
             boot_id = file.read().strip()
         own = look_at(os.getpid())
@@ -100,11 +107,12 @@ class Keeper:
             "agentStart": self.agent.start_time, "cookie": self.launch["cookie"],
             "startedNs": time.monotonic_ns(), "startedMs": time.time_ns() // 1_000_000,
         }  # fmt: skip
-        write_new("keeper.json", self.identity)
+        write_new("keeper.json", self.identity, is_durable=False)
         failpoint("keeper.identity.before")
         os.rename("keeper.json.new", "keeper.json")
         failpoint("keeper.identity.after")
-        sync_folder()
+        sync("keeper.json")
+        sync(".")
 
     # --- what the agent says, and is told -------------------------------------------------------------------------
 
@@ -203,32 +211,39 @@ class Keeper:
     # --- the end of the tree --------------------------------------------------------------------------------------
 
     def tree(self) -> list[Seen]:
-        """Everything alive below us: as a subreaper we have all that the agent ever forked."""
-        return below([os.getpid()])
+        """Everything alive below us: as a subreaper we have all that the agent ever forked, or no child at all."""
+        return [] if self.is_childless else below([os.getpid()])
 
     def note_tree(self) -> None:
-        """Record the descendants now and then, on the back of other work, for the proof of our tree's death."""
-        if time.monotonic() >= self.tree_at and self.phase == "running":
-            self.tree_at = time.monotonic() + TREE_EVERY_S
-            with contextlib.suppress(OSError):
-                write_new("tree.json", [[seen.pid, seen.start_time, seen.session] for seen in self.tree()])
-                failpoint("keeper.tree.before")
-                os.rename("tree.json.new", "tree.json")
-                failpoint("keeper.tree.after")
+        """Record the descendants now and then, on the back of other work: for the proof of our tree's death."""
+        if time.monotonic() < self.tree_at or self.phase != "running":
+            return
+        self.tree_at = time.monotonic() + TREE_EVERY_S
+        try:
+            tree = [[seen.pid, seen.start_time, seen.session] for seen in glance_below(os.getpid())]
+            write_new("tree.json", tree, is_durable=False)
+            failpoint("keeper.tree.before")
+            os.rename("tree.json.new", "tree.json")
+            failpoint("keeper.tree.after")
+        except OSError:
+            pass
 
     def on_signals(self, numbers: bytes) -> None:
         """SIGCHLD: reap all, ours and strangers. SIGTERM (the machine goes down): end the tree, leave the record."""
         if signal.SIGTERM in numbers:
             self.end_tree("signal")
-        with contextlib.suppress(ChildProcessError):
-            while True:
+        while True:
+            try:
                 failpoint("keeper.reap.before")
-                pid, status, usage = os.wait4(-1, os.WNOHANG)
+                pid, status, usage = os.wait4(-1, os.WNOHANG | WALL)
                 failpoint("keeper.reap.after")
-                if pid == 0:
-                    break
-                if pid == self.agent.pid:
-                    self.on_agent_exit(os.waitstatus_to_exitcode(status), usage)
+            except ChildProcessError:
+                self.is_childless = True  # and so for ever: nobody but us could fork a child of ours
+                break
+            if pid == 0:
+                break
+            if pid == self.agent.pid:
+                self.on_agent_exit(os.waitstatus_to_exitcode(status), usage)
         self.check_empty()
 
     def on_agent_exit(self, code: int, usage: Any) -> None:
@@ -254,7 +269,7 @@ class Keeper:
             self.terminate_all()
         self.check_empty()
 
-    def signal_all(self, number: signal.Signals) -> int:
+    def signal_all(self, number: int) -> int:
         """Send to everything alive below us; how many that were."""
         return sum(signal_exactly(seen, number, failpoint) for seen in self.tree())
 
@@ -298,12 +313,13 @@ class Keeper:
         }  # fmt: skip
         try:
             os.fsync(self.journal.fd)
-            os.fsync(self.err.fd)
+            if self.err.total_bytes:
+                os.fsync(self.err.fd)
             write_new("exit.json", record)
             failpoint("keeper.record.before")
             os.rename("exit.json.new", "exit.json")
             failpoint("keeper.record.after")
-            sync_folder()
+            sync(".")
         except OSError:
             self.loop.is_done = is_removed()  # then nobody will ever read it
             self.loop.after("disk", DISK_RETRY_S, self.on_disk_due)
@@ -456,7 +472,7 @@ def main() -> int:
     while part := os.read(0, CHUNK):
         spec += part
     try:
-        launch = json.loads(spec)  # cut short when who started us died: then nothing is claimed
+        launch = decode(spec)  # cut short when who started us died: then nothing is claimed
     except ValueError:
         return 1
     launch["umask"] = os.umask(0o077)
@@ -467,8 +483,10 @@ def main() -> int:
         os.write(1, b"void\n")
         return 0
     keeper.start()
-    with contextlib.suppress(OSError):
+    try:
         os.write(1, b"ready\n")
+    except OSError:
+        pass  # who started us is gone: whoever comes next attaches
     null = os.open("/dev/null", os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)

@@ -1,9 +1,15 @@
 """The keeper's loop: one epoll and a few one-shot timers. Nothing wakes it while nothing is due."""
+# contextlib would cost each keeper its import, so:
+# ruff: noqa: SIM105
 
-import contextlib
+from __future__ import annotations
+
 import select
 import time
-from collections.abc import Callable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
@@ -29,8 +35,10 @@ class Loop:
     def unwatch(self, fd: int) -> None:
         """Forget `fd`; harmless when it is not watched, or closed: a closed one left the epoll by itself."""
         if self._handlers.pop(fd, None):
-            with contextlib.suppress(OSError):
+            try:
                 self._poll.unregister(fd)
+            except OSError:
+                pass
 
     def after(self, name: str, delay_s: float, action: Callable[[], None]) -> None:
         """Call `action` once, in `delay_s` on the clock that stops in sleep; a timer of the same name is replaced."""

@@ -4,19 +4,23 @@ A frame is version, kind, length and payload. Calls, answers and notices are JSO
 offset and raw bytes of records. Nothing of the journal is buffered beyond one chunk a peer: the file is the buffer.
 """
 
+from __future__ import annotations
+
 import _socket
-import contextlib
 import errno
-import json
 import os
 import struct
-from collections.abc import Callable
-from typing import Any, Final
 
 from graphd.children.keeping.files import VERSION, Journal
 from graphd.children.keeping.loop import READ, WRITE, Loop
 from graphd.children.keeping.points import failpoint
 from graphd.children.keeping.tree import ancestors
+from graphd.children.keeping.wire import decode, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Final
 
 FRAME: Final = struct.Struct("<BBI")
 OFFSET: Final = struct.Struct("<Q")
@@ -149,7 +153,7 @@ class Peers:
     def _route(self, peer: Peer, body: bytes) -> None:
         call: dict[str, Any] = {}
         try:
-            call = dict(json.loads(body))
+            call = dict(decode(body))
             if call["do"] == "attach":
                 self._attach(peer, call)
             elif peer.position < 0:
@@ -184,7 +188,7 @@ class Peers:
         self._flush(peer)
 
     def _send(self, peer: Peer, kind: int, content: dict[str, Any]) -> None:
-        body = json.dumps(content).encode()
+        body = encode(content)
         peer.outbox += FRAME.pack(VERSION, kind, len(body)) + body
         self._flush(peer)
         if len(peer.outbox) > UNSENT_LIMIT:  # it asks and never reads
@@ -207,6 +211,5 @@ class Peers:
             if trouble.errno != errno.EBADF:
                 self.drop(peer)
             return
-        with contextlib.suppress(KeyError):
-            if peer.sock.fileno() in self._peers:
-                self._loop.watch(peer.sock.fileno(), mask, lambda mask: self._on_ready(peer, mask))
+        if peer.sock.fileno() in self._peers:
+            self._loop.watch(peer.sock.fileno(), mask, lambda mask: self._on_ready(peer, mask))

@@ -1,9 +1,16 @@
 """Failpoints of the keeper: the syntax of graphd.base.failpoints, armed by the launch spec."""
 
+from __future__ import annotations
+
 import errno
 import os
-import signal
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal
 
 _armed: dict[str, tuple[int, str]] = {}
 _hits: dict[str, int] = {}

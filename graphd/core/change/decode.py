@@ -7,6 +7,7 @@ a newer writer may have them, and guessing low is safe.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from graphd.base.text import t
 from graphd.core.change.keys import HISTORY_KINDS, TOMBSTONE
 from graphd.core.change.keys_v1 import GRAPH_1, HISTORY_KINDS_1
 from graphd.core.change.keys_v2 import GRAPH_2
@@ -24,7 +25,7 @@ def decode(value: object) -> GraphValue | Tombstone | None:
         return None
     version = value.get("version")
     if isinstance(version, bool) or version not in (1, 2):
-        raise MalformedChange(f"unknown version {show(version)}; known are 1 and 2", "version")
+        raise MalformedChange(t("unknown version {version}; known are 1 and 2", version=show(version)), "version")
     if "operation" in value:
         stone = object_of(TOMBSTONE)(value)
         return Tombstone(stone["version"], stone["cleared"], stone["clearedAt"])
@@ -64,7 +65,7 @@ def _drawn_2(graph: dict[str, Any]) -> GraphValue:
     slugs = check_unique(graph["nodes"], "slug")
     for index, node in enumerate(graph["nodes"]):
         if node["id"] != node_id(node["slug"]):
-            raise MalformedChange(f"is not the id of {node['slug']}", f"nodes[{index}].id", index)
+            raise MalformedChange(t("is not the id of {node}", node=node["slug"]), f"nodes[{index}].id", index)
         check_known(node["needs"], slugs, f"nodes[{index}].needs")
         check_known(node.get("discoveredFrom", ()), slugs, f"nodes[{index}].discoveredFrom")
         check_known(filter(None, [node.get("blockedBy")]), slugs, f"nodes[{index}].blockedBy")
@@ -103,6 +104,6 @@ def _history(graph: dict[str, Any], known: Mapping[str, int], kinds: Iterable[st
     for index, entry in enumerate(graph["history"]):
         node, kind = entry.get("node"), entry["kind"]
         if node is not None and node not in known:
-            raise MalformedChange(f"names no node of the graph: {node}", f"history[{index}].node", index)
+            raise MalformedChange(t("names no node of the graph: {node}", node=node), f"history[{index}].node", index)
         raw = None if kind in words else kind
         yield HistoryValue(entry["at"], "unknown" if raw else kind, node, entry.get("detail"), raw)

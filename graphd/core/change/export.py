@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from graphd.base.text import t
 from graphd.core.change.decode import KIND
 from graphd.core.change.keys import HISTORY_KINDS
 from graphd.core.change.keys_v1 import STATES_1, STATUSES_1
@@ -13,11 +14,13 @@ from graphd_protocol.ids import node_id
 def encode_v1(graph: Graph) -> dict[str, Any]:
     """A version 1 change of this graph. Refused as `notSupported` where version 1 has no words for it."""
     if graph.status not in STATUSES_1:
-        raise _unsayable(graph, "status", f"version 1 has no status {graph.status}")
+        raise _unsayable(graph, "status", t("version 1 has no status {status}", status=graph.status))
     if graph.stopping is not None:
-        raise _unsayable(graph, "stopping", f"version 1 can't say that a {graph.stopping.verb} is wished for")
+        raise _unsayable(
+            graph, "stopping", t("version 1 can't say that a {verb} is wished for", verb=graph.stopping.verb)
+        )
     if not graph.objective.strip():
-        raise _unsayable(graph, "objective", "version 1 needs an objective")
+        raise _unsayable(graph, "objective", t("version 1 needs an objective"))
     value: dict[str, Any] = {
         "id": graph.id,
         "objective": graph.objective,
@@ -42,19 +45,27 @@ def encode_v2(snapshot: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unsayable(graph: Graph, field: str, message: str) -> Refused:
-    return Refused("notSupported", f"{field}: {message}", "export version 2", graph=graph.id, field=field)
+    return Refused(
+        "notSupported",
+        t("{field}: {message}", field=field, message=message),
+        t("export version 2"),
+        graph=graph.id,
+        field=field,
+    )
 
 
 def _node(graph: Graph, index: int, node: Node) -> dict[str, Any]:
     where = f"nodes[{index}]"
     if node.state not in STATES_1:
-        raise _unsayable(graph, f"{where}.state", f"version 1 has no state {node.state} ({node.slug})")
+        raise _unsayable(
+            graph, f"{where}.state", t("version 1 has no state {state} ({node})", state=node.state, node=node.slug)
+        )
     if node.definition.condition is not None:
-        raise _unsayable(graph, f"{where}.condition", f"version 1 has no conditions ({node.slug})")
+        raise _unsayable(graph, f"{where}.condition", t("version 1 has no conditions ({node})", node=node.slug))
     if node.state == "failed" and not node.required:
-        raise _unsayable(graph, f"{where}.required", f"in version 1 no failure is optional ({node.slug})")
+        raise _unsayable(graph, f"{where}.required", t("in version 1 no failure is optional ({node})", node=node.slug))
     if not node.definition.spec.strip():
-        raise _unsayable(graph, f"{where}.spec", f"version 1 needs a spec ({node.slug})")
+        raise _unsayable(graph, f"{where}.spec", t("version 1 needs a spec ({node})", node=node.slug))
     title = node.definition.title
     row: dict[str, Any] = {
         "id": node.id,

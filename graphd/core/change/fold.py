@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from graphd.base.text import t
 from graphd.core.change.decode import decode
 from graphd.core.change.reading import MalformedChange
 from graphd.core.change.rules import check_continuity
@@ -28,7 +29,9 @@ def _follow(folded: Folded, change: GraphValue | Tombstone | None) -> Folded:
     current = folded.graph
     if isinstance(change, Tombstone):
         if current is not None and change.cleared != current.id:
-            raise MalformedChange(f"clears {change.cleared}, but the graph is {current.id}", "cleared")
+            raise MalformedChange(
+                t("clears {cleared}, but the graph is {current}", cleared=change.cleared, current=current.id), "cleared"
+            )
         return Folded(None, change.cleared, change.cleared_at)
     if current is not None:
         check_continuity(current, change)

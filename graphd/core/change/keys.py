@@ -5,6 +5,7 @@ Repairs are here: an unknown node state is read as `ready`, never as done or stu
 
 from typing import Any, Final
 
+from graphd.base.text import t
 from graphd.core.change.reading import (
     Key,
     MalformedChange,
@@ -16,12 +17,15 @@ from graphd.core.change.reading import (
     read_text,
     show,
 )
-from graphd_protocol.ids import FINAL_ID, NODE_ID, slug_trouble
+from graphd.core.slugs import slug_reason
+from graphd_protocol.ids import FINAL_ID, NODE_ID
 
 # Our event kinds, and what version 1 calls them: many to one; what it has no word for is `unknown`.
 HISTORY_KINDS: Final[dict[str, str]] = {
     "graph_set": "created",
     "plan_installed": "planning-completed",
+    "states_imported": "unknown",
+    "workspace_moved": "unknown",
     "epoch_started": "unknown",
     "environment_set": "unknown",
     "paused": "paused",
@@ -57,7 +61,13 @@ HISTORY_KINDS: Final[dict[str, str]] = {
 def read_node_id(value: Any) -> str:
     """A node's id."""
     if not isinstance(value, str) or not NODE_ID.match(value):
-        raise MalformedChange(f"{show(value)} is no node id (gn- and 8 lowercase hex digits, or {FINAL_ID})")
+        raise MalformedChange(
+            t(
+                "{value} is no node id (gn- and 8 lowercase hex digits, or {final_id})",
+                value=show(value),
+                final_id=FINAL_ID,
+            )
+        )
     return value
 
 
@@ -65,8 +75,8 @@ def read_slug(value: Any) -> str:
     """A slug, or the final check's own name."""
     if value == FINAL_ID:
         return FINAL_ID
-    if trouble := slug_trouble(read_text(value)):
-        raise MalformedChange(f"{show(value)}: {trouble}")
+    if reason := slug_reason(read_text(value)):
+        raise MalformedChange(t("{value}: {reason}", value=show(value), reason=reason))
     return str(value)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from graphd.base.text import t
+
 Reader = Callable[[Any], Any]
 
 MAX_INTEGER: Final = 2**53 - 1
@@ -60,9 +62,9 @@ def left_out(read: Reader) -> Key:
 def show(value: Any) -> str:
     """A short, safe picture of a value for a message."""
     if isinstance(value, dict):
-        return "an object"
+        return t("an object")
     if isinstance(value, list):
-        return "an array"
+        return t("an array")
     text = ascii(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -70,55 +72,55 @@ def show(value: Any) -> str:
 def read_text(value: Any) -> str:
     """Any string."""
     if not isinstance(value, str):
-        raise MalformedChange(f"expected a string, got {show(value)}")
+        raise MalformedChange(t("expected a string, got {value}", value=show(value)))
     return value
 
 
 def read_filled(value: Any) -> str:
     """A string that is not blank."""
     if not read_text(value).strip():
-        raise MalformedChange("must not be blank")
+        raise MalformedChange(t("must not be blank"))
     return str(value)
 
 
 def read_flag(value: Any) -> bool:
     """True or false."""
     if not isinstance(value, bool):
-        raise MalformedChange(f"expected true or false, got {show(value)}")
+        raise MalformedChange(t("expected true or false, got {value}", value=show(value)))
     return value
 
 
 def read_integer(value: Any) -> int:
     """An integer that every JSON reader keeps exact."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise MalformedChange(f"expected an integer, got {show(value)}")
+        raise MalformedChange(t("expected an integer, got {value}", value=show(value)))
     if abs(value) > MAX_INTEGER:
-        raise MalformedChange("the integer is too large to be exact")
+        raise MalformedChange(t("the integer is too large to be exact"))
     return value
 
 
 def read_count(value: Any) -> int:
     """An integer of 0 or more."""
     if read_integer(value) < 0:
-        raise MalformedChange(f"must not be negative, got {value}")
+        raise MalformedChange(t("must not be negative, got {value}", value=value))
     return int(value)
 
 
 def read_positive(value: Any) -> int:
     """An integer of 1 or more."""
     if read_integer(value) < 1:
-        raise MalformedChange(f"must be at least 1, got {value}")
+        raise MalformedChange(t("must be at least 1, got {value}", value=value))
     return int(value)
 
 
 def read_amount(value: Any) -> float:
     """A finite number of 0 or more."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MalformedChange(f"expected a number, got {show(value)}")
+        raise MalformedChange(t("expected a number, got {value}", value=show(value)))
     if isinstance(value, int):
         return read_count(value)
     if not math.isfinite(value) or value < 0:
-        raise MalformedChange(f"expected a finite number of 0 or more, got {value}")
+        raise MalformedChange(t("expected a finite number of 0 or more, got {value}", value=value))
     return value
 
 
@@ -128,7 +130,7 @@ def read_free(value: Any) -> Any:
     while todo:
         item, depth = todo.pop()
         if depth > MAX_DEPTH:
-            raise MalformedChange(f"nested deeper than {MAX_DEPTH}")
+            raise MalformedChange(t("nested deeper than {limit}", limit=MAX_DEPTH))
         if isinstance(item, dict):
             todo.extend((inner, depth + 1) for inner in item.values())
         elif isinstance(item, list):
@@ -139,7 +141,7 @@ def read_free(value: Any) -> Any:
 def read_free_object(value: Any) -> dict[str, Any]:
     """Any JSON object of bounded depth, kept as it is."""
     if not isinstance(value, dict):
-        raise MalformedChange(f"expected an object, got {show(value)}")
+        raise MalformedChange(t("expected an object, got {value}", value=show(value)))
     read_free(value)
     return value
 
@@ -150,7 +152,9 @@ def one_of(names: Collection[str]) -> Reader:
 
     def read(value: Any) -> str:
         if not isinstance(value, str) or value not in known:
-            raise MalformedChange(f"unknown value {show(value)}; known are {', '.join(sorted(known))}")
+            raise MalformedChange(
+                t("unknown value {value}; known are {known}", value=show(value), known=", ".join(sorted(known)))
+            )
         return value
 
     return read
@@ -161,9 +165,9 @@ def list_of(reader: Reader, *, cap: int | None = None) -> Reader:
 
     def read(value: Any) -> list[Any]:
         if not isinstance(value, list):
-            raise MalformedChange(f"expected an array, got {show(value)}")
+            raise MalformedChange(t("expected an array, got {value}", value=show(value)))
         if cap is not None and len(value) > cap:
-            raise MalformedChange(f"has {len(value)} entries, over its cap of {cap}")
+            raise MalformedChange(t("has {count} entries, over its cap of {cap}", count=len(value), cap=cap))
         items = []
         for index, item in enumerate(value):
             try:
@@ -180,7 +184,7 @@ def map_of(reader: Reader) -> Reader:
 
     def read(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise MalformedChange(f"expected an object, got {show(value)}")
+            raise MalformedChange(t("expected an object, got {value}", value=show(value)))
         return {key: _read_at(key, reader, item) for key, item in value.items()}
 
     return read
@@ -192,12 +196,12 @@ def object_of(table: Mapping[str, Key]) -> Reader:
 
     def read(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise MalformedChange(f"expected an object, got {show(value)}")
+            raise MalformedChange(t("expected an object, got {value}", value=show(value)))
         for name in value:
             if name not in table:
-                raise MalformedChange(f"unknown key {show(name)}")
+                raise MalformedChange(t("unknown key {name}", name=show(name)))
         if missing := required - value.keys():
-            raise MalformedChange(f"missing key {min(missing)!r}")
+            raise MalformedChange(t("missing key {name!r}", name=min(missing)))
         return {
             name: item if item is None and table[name].is_nullable else _read_at(name, table[name].read, item)
             for name, item in value.items()

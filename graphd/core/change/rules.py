@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from graphd.base.text import t
 from graphd.core.change.reading import MalformedChange
 from graphd.core.change.values import GraphValue, NodeValue
 from graphd_protocol.states import PAUSED_STATUSES
@@ -14,7 +15,9 @@ def check_unique(nodes: list[dict[str, Any]], key: str) -> dict[str, int]:
     for index, node in enumerate(nodes):
         name = node[key]
         if name in seen:
-            raise MalformedChange(f"{name} is taken by nodes[{seen[name]}]", f"nodes[{index}].{key}", index)
+            raise MalformedChange(
+                t("{name} is taken by nodes[{index}]", name=name, index=seen[name]), f"nodes[{index}].{key}", index
+            )
         seen[name] = index
     return seen
 
@@ -23,7 +26,7 @@ def check_known(names: Iterable[str], known: Mapping[str, int], field: str) -> N
     """Refuse a reference from `field` to a node that is not there."""
     for name in names:
         if name not in known:
-            raise MalformedChange(f"names no node of the graph: {name}", field, index_in(field))
+            raise MalformedChange(t("names no node of the graph: {name}", name=name), field, index_in(field))
 
 
 def index_in(field: str) -> int | None:
@@ -35,20 +38,26 @@ def index_in(field: str) -> int | None:
 def check_whole(graph: dict[str, Any], nodes: tuple[NodeValue, ...], key: str) -> None:
     """The rules that need more than one key."""
     if graph["updatedAt"] < graph["createdAt"]:
-        raise MalformedChange("is before createdAt", "updatedAt")
+        raise MalformedChange(t("is before createdAt"), "updatedAt")
     is_paused = graph["status"] in PAUSED_STATUSES
     if is_paused != (graph.get("pauseReason") is not None):
-        problem = "is missing" if is_paused else "must not be there"
-        raise MalformedChange(f"{problem} while the status is {graph['status']}", "pauseReason")
+        status = graph["status"]
+        if is_paused:
+            raise MalformedChange(t("is missing while the status is {status}", status=status), "pauseReason")
+        raise MalformedChange(t("must not be there while the status is {status}", status=status), "pauseReason")
     for index, node in enumerate(nodes):
         if node.id in node.needs:
-            raise MalformedChange(f"{node.slug or node.id} needs itself", f"nodes[{index}].{key}", index)
+            raise MalformedChange(t("{node} needs itself", node=node.slug or node.id), f"nodes[{index}].{key}", index)
         if len(set(node.needs)) != len(node.needs):
-            raise MalformedChange(f"{node.slug or node.id} names a need twice", f"nodes[{index}].{key}", index)
+            raise MalformedChange(
+                t("{node} names a need twice", node=node.slug or node.id), f"nodes[{index}].{key}", index
+            )
     if cycle := find_cycle(nodes):
         names = [nodes[i].slug or nodes[i].id for i in [*cycle, cycle[0]]]
         shown = " → ".join(names if len(names) <= 12 else [*names[:11], "…"])
-        raise MalformedChange(f"a cycle of {len(cycle)}: {shown}", f"nodes[{cycle[0]}].{key}", cycle[0])
+        raise MalformedChange(
+            t("a cycle of {count}: {shown}", count=len(cycle), shown=shown), f"nodes[{cycle[0]}].{key}", cycle[0]
+        )
 
 
 def find_cycle(nodes: tuple[NodeValue, ...]) -> list[int]:
@@ -79,9 +88,11 @@ def find_cycle(nodes: tuple[NodeValue, ...]) -> list[int]:
 def check_continuity(old: GraphValue, new: GraphValue) -> None:
     """Refuse what can't follow `old`: another graph or birth, or a time, plan version or sum that fell."""
     if new.id != old.id:
-        raise MalformedChange(f"{new.id} follows {old.id}, which was not cleared", "graph.id")
+        raise MalformedChange(t("{new} follows {old}, which was not cleared", new=new.id, old=old.id), "graph.id")
     if new.created_at != old.created_at:
-        raise MalformedChange(f"changed from {old.created_at} to {new.created_at}", "graph.createdAt")
+        raise MalformedChange(
+            t("changed from {before} to {after}", before=old.created_at, after=new.created_at), "graph.createdAt"
+        )
     spent = "graph.tokensSpent" if new.version == 1 else "graph.spent.tokens"
     pairs: list[tuple[str, float | None, float | None]] = [
         ("graph.updatedAt", old.updated_at, new.updated_at),
@@ -96,4 +107,4 @@ def check_continuity(old: GraphValue, new: GraphValue) -> None:
         ]
     for field, before, after in pairs:
         if before is not None and after is not None and after < before:
-            raise MalformedChange(f"fell from {before} to {after}", field)
+            raise MalformedChange(t("fell from {before} to {after}", before=before, after=after), field)

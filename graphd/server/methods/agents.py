@@ -7,6 +7,8 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Final
 
+from graphd.base.text import t
+from graphd.server.environments import caller_environment
 from graphd.server.project import Wire
 from graphd.server.routes import Call, Table
 
@@ -18,8 +20,8 @@ table: Final = Table()
 
 @table.route("workgraph/agents", "Empty", "AgentEntry")
 async def agents(call: Call, params: "Empty") -> list[Wire]:
-    """One row per profile; programs are looked for on the caller's PATH where it sent one."""
-    search_path = (call.caller.env or os.environ).get("PATH", os.defpath)
+    """One row per profile; programs are looked for on the PATH that the caller's children get."""
+    search_path = (await caller_environment(call)).get("PATH", os.defpath)
     return await asyncio.to_thread(_rows, search_path)
 
 
@@ -29,9 +31,9 @@ def _rows(search_path: str) -> list[Wire]:
     rows: list[Wire] = []
     for profile in PROFILES.values():
         path = find_program(profile.command[0], search_path)
-        problems = [] if path is not None else [f"not found; install it with: {profile.install}"]
+        problems = [] if path is not None else [t("not found; install it with: {install}", install=profile.install)]
         if not profile.is_served:
-            problems.append("documented, not run by this version")
+            problems.append(t("documented, not run by this version"))
         rows.append(
             {
                 "name": profile.name,

@@ -1,25 +1,31 @@
-"""`graphd/health`, `capacity`, `stop` and `doctor`: the daemon itself.
+"""`graphd/health`, `capacity`, `stop`, `handover` and `doctor`: the daemon itself.
 
 Source: spec protocol.md, Methods.
 """
 
 import asyncio
 import os
+import platform
 import shutil
 import time
+from collections import Counter
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from graphd import __version__
+from graphd.base.text import t
 from graphd.core.commands import Cancel, Request
 from graphd.core.events import Refused
 from graphd.core.model import State
+from graphd.server.handover import handed_over
 from graphd.server.listen import SOCKET_NAME
 from graphd.server.project import Wire
 from graphd.server.routes import PEOPLE, Call, Reply, Table
+from graphd_protocol import PROTOCOL_MAX, PROTOCOL_MIN
 
 if TYPE_CHECKING:
-    from graphd_protocol.model import Empty, StopParams
+    from graphd_protocol.model import DoctorParams, Empty, HandoverParams, StopParams
 
 table: Final = Table()
 SPACE_LOW_BYTES: Final = 64 * 1024 * 1024
@@ -53,7 +59,7 @@ def _rss_bytes() -> int:
         return 0
 
 
-@table.route("graphd/capacity", "Empty", None)
+@table.route("graphd/capacity", "Empty", "Capacity")
 async def capacity(call: Call, params: "Empty") -> Wire:
     """Whether more would start now, and why not."""
 
@@ -62,9 +68,9 @@ async def capacity(call: Call, params: "Empty") -> Wire:
         queued = sum(graph.counts.get("ready", 0) for graph in state.graphs.values() if graph.status == "active")
         reasons = []
         if state.running >= limit:
-            reasons.append(f"all {limit} slots are taken")
+            reasons.append(t("all {limit} slots are taken", limit=limit))
         if call.daemon.store_health != "ok":
-            reasons.append(f"the store is {call.daemon.store_health}")
+            reasons.append(t("the store is {health}", health=call.daemon.store_health))
         return {
             "available": not reasons,
             "reasons": reasons,
@@ -85,14 +91,14 @@ async def stop(call: Call, params: "StopParams") -> Reply:
     """
     if params.mode == "cancel":
         await _cancel_all(call)
-    return Reply({}, then=lambda: call.hub.request_stop("stopped by a client"))
+    return Reply({}, then=lambda: call.hub.request_stop(t("stopped by a client")))
 
 
 async def _cancel_all(call: Call) -> None:
     live = await call.daemon.view(lambda state: [graph.id for graph in state.graphs.values() if not graph.is_ended])
     for graph in live:
         try:
-            await call.daemon.execute(Request(Cancel(graph, "the daemon was stopped"), call.caller.actor))
+            await call.daemon.execute(Request(Cancel(graph, t("the daemon was stopped")), call.caller.actor))
         except Refused as refusal:
             if refusal.code not in ("invalidTransition", "notFound"):  # it ended, or a stronger wish stands
                 raise
@@ -102,40 +108,88 @@ async def _cancel_all(call: Call) -> None:
     )
 
 
-@table.route("graphd/doctor", "Empty", "Check")
-async def doctor(call: Call, params: "Empty") -> list[Wire]:
-    """What can be checked from inside: the store, its tables against its log, the lock, the disk, stuck trees."""
+@table.route("graphd/handover", "HandoverParams", "Empty", is_cancellable=False)
+async def handover(call: Call, params: "HandoverParams") -> Reply:
+    """Stop for a newer version once this is answered; children stay with their keepers, clients come back."""
+    reason = handed_over(params, call.caller.name)
+    return Reply({}, then=lambda: call.hub.request_stop(reason, reconnect=True))
+
+
+@table.route("graphd/doctor", "DoctorParams", "Check")
+async def doctor(call: Call, params: "DoctorParams") -> list[Wire]:
+    """What can be checked from inside: the store, its tables against its log, the lock, the disk, stuck trees.
+
+    With `report` also what a bug report needs: versions, sizes and counts, and nothing that a user wrote.
+    """
     daemon = call.daemon
     differences = await daemon.doctor()
     stuck = await daemon.view(_stuck)
     free = await asyncio.to_thread(shutil.disk_usage, daemon.folder)
+    report = await _report(call) if params.report else []
     return [
-        _check("store", daemon.store_health == "ok", f"the store is {daemon.store_health}", "free some disk space"),
+        _check(
+            "store",
+            daemon.store_health == "ok",
+            t("the store is {health}", health=daemon.store_health),
+            t("free some disk space"),
+        ),
         _check(
             "tables",
             not differences,
-            "; ".join(differences[:5]) or "the tables agree with the log",
-            "the log is the truth: stop the daemon, the next start rebuilds the tables",
+            "; ".join(differences[:5]) or t("the tables agree with the log"),
+            t("the log is the truth: stop the daemon, the next start rebuilds the tables"),
         ),
-        _check("lock", daemon.is_lock_ours(), "the lock on disk is ours", "graphd stop, then any command"),
-        _check("disk", free.free > SPACE_LOW_BYTES, f"{free.free // 1024**2} MiB free", "free some disk space"),
-        _check("stuck", not stuck, "; ".join(stuck) or "no process is stuck", "graphd why NODE names the pids"),
+        _check("lock", daemon.is_lock_ours(), t("the lock on disk is ours"), t("graphd stop, then any command")),
+        _check(
+            "disk",
+            free.free > SPACE_LOW_BYTES,
+            t("{count} MiB free", count=free.free // 1024**2),
+            t("free some disk space"),
+        ),
+        _check("stuck", not stuck, _listed(stuck) or t("no process is stuck"), t("graphd why NODE names the pids")),
         _check(
             "starts",
             daemon.starts < 5,
-            f"{daemon.starts} daemon starts in ten minutes",
-            "daemon.log in the state folder says why it ended",
+            t("{count} daemon starts in ten minutes", count=daemon.starts),
+            t("daemon.log in the state folder says why it ended"),
         ),
+        *report,
     ]
+
+
+async def _report(call: Call) -> list[Wire]:
+    def read(state: State) -> dict[str, int]:
+        return Counter(graph.status for graph in state.graphs.values())
+
+    graphs = await call.daemon.view(read)
+    sizes = await asyncio.to_thread(_sizes, call.daemon.folder)
+    versions = f"graphd {__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}"
+    rows = {
+        "versions": versions,
+        "protocol": f"{PROTOCOL_MIN} to {PROTOCOL_MAX}",
+        "graphs": ", ".join(f"{count} {status}" for status, count in sorted(graphs.items())) or "0",
+        "connections": str(len(call.hub.connections())),
+        "sizes": ", ".join(f"{name} {size}" for name, size in sizes),
+    }
+    return [_check(name, ok=True, detail=detail, fix="") for name, detail in rows.items()]
+
+
+def _sizes(folder: Path) -> list[tuple[str, int]]:
+    """The files of the state folder, in bytes."""
+    return sorted((path.name, path.stat().st_size) for path in folder.iterdir() if path.is_file())
 
 
 def _stuck(state: State) -> list[str]:
     return [
-        f"{graph.title}: {graph.nodes[key[0]].slug} is stuck"
+        t("{graph}: {node} is stuck", graph=graph.title, node=graph.nodes[key[0]].slug)
         for graph in state.graphs.values()
         for key in graph.live
         if graph.attempts[key].state == "stuck"
     ]
+
+
+def _listed(lines: list[str]) -> str:
+    return reduce(lambda left, right: t("{left}; {right}", left=left, right=right), lines) if lines else ""
 
 
 def _check(name: str, ok: bool, detail: str, fix: str) -> dict[str, Any]:

@@ -6,10 +6,11 @@ Source: spec protocol.md, Methods; model.md, Verbs (set); execution.md, Trust 1.
 from typing import TYPE_CHECKING, Any, Final
 
 from graphd.base.ids import uuid7
+from graphd.base.text import t
 from graphd.core.commands import Request, Set
 from graphd.core.events import Refused
 from graphd.core.model import Graph, State
-from graphd.server import project
+from graphd.server import project, stored
 from graphd.server.commits import commit, fingerprint
 from graphd.server.environments import kept_environment
 from graphd.server.errors import ParamsRefused, field
@@ -46,7 +47,7 @@ async def set_graph(call: Call, params: "SetParams") -> Wire:
         definitions=plan.definitions,
         owner=owner,
         limits=plan.limits,
-        environment=await kept_environment(call, params),
+        environment=await kept_environment(call, params, is_new=True),
         delivery_node=plan.delivery_node,
         start=params.start,
         replace=replace,
@@ -63,11 +64,14 @@ def _check_one_plan(params: "SetParams") -> None:
         return
     if not given and params.objective is not None:
         raise Refused(
-            "notSupported", "an objective alone needs a planner, which is not in this version", "give workflow or nodes"
+            "notSupported",
+            t("an objective alone needs a planner, which is not in this version"),
+            t("give workflow or nodes"),
         )
     if len(given) != 1:
-        expected = "exactly one of workflow, file, text and nodes"
-        raise ParamsRefused([field("", f"give {expected}", expected=expected, got=", ".join(given) or "none")])
+        expected = t("exactly one of workflow, file, text and nodes")
+        message = t("give {expected}", expected=expected)
+        raise ParamsRefused([field("", message, expected=expected, got=", ".join(given) or t("none"))])
 
 
 def _check_owner(call: Call, owner: str | None) -> None:
@@ -75,8 +79,12 @@ def _check_owner(call: Call, owner: str | None) -> None:
     if owner is None or mode in (None, "auto"):
         return
     if mode == "off":
-        raise Refused("unauthorised", f"graphs of {owner} are switched off", "a person can start it with graphd run")
-    raise Refused("notSupported", "owner mode ask is not in this version", "use mode auto or off")
+        raise Refused(
+            "unauthorised",
+            t("graphs of {owner} are switched off", owner=owner),
+            t("a person can start it with graphd run"),
+        )
+    raise Refused("notSupported", t("owner mode ask is not in this version"), t("use mode auto or off"))
 
 
 @table.route("workgraph/list", "ListParams", "ListResult")
@@ -88,9 +96,9 @@ async def list_graphs(call: Call, params: "ListParams") -> Wire:
         if params.after is not None:
             known = [graph.id for graph in graphs]
             if params.after not in known:
-                raise Refused("cursorInvalid", "after names no graph of this list", "begin without after")
+                raise Refused("cursorInvalid", t("after names no graph of this list"), t("begin without after"))
             graphs = graphs[known.index(params.after) + 1 :]
-        page: Wire = {"graphs": [project.header(graph) for graph in graphs[: params.limit]]}
+        page: Wire = {"graphs": [stored.header(project.header(g), call.language) for g in graphs[: params.limit]]}
         if len(graphs) > params.limit:
             page["next"] = graphs[params.limit - 1].id
         return page
@@ -114,7 +122,7 @@ async def status(call: Call, params: "GraphParams") -> Any:
         if params.graph in state.tombstones or (params.graph is None and not state.graphs):
             return None
         graph = find_graph(state, params.graph)
-        return call.hub.feeds.of(graph).snapshot(graph, call.hub.feeds.phase_of)
+        return call.hub.feeds.of(graph).snapshot(graph, call.hub.feeds.phase_of, call.language)
 
     return await call.daemon.view(read)
 
@@ -126,8 +134,12 @@ async def node(call: Call, params: "NodeRef") -> Wire:
     def read(state: State) -> Wire:
         graph, found = find_own(state, call.caller, params.graph, params.node)
         return {
-            "node": project.node(graph, found, call.hub.feeds.phase_of),
-            "attempts": [project.attempt(graph, a) for a in graph.attempts.values() if a.node == found.id],
+            "node": stored.node(project.node(graph, found, call.hub.feeds.phase_of), call.language),
+            "attempts": [
+                stored.attempt(project.attempt(graph, a), call.language)
+                for a in graph.attempts.values()
+                if a.node == found.id
+            ],
             "deliveries": [
                 project.delivery(graph, delivery)
                 for delivery in graph.deliveries.values()

@@ -8,9 +8,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from graphd.base.text import t
 from graphd.core.events import Refused
 from graphd.core.model import Attempt, Graph, Node, Output, State
-from graphd.server import project
+from graphd.server import project, stored
 from graphd.server.project import Wire
 from graphd.server.reasons import Surroundings, reasons
 from graphd.server.references import find_graph, find_own
@@ -30,7 +31,7 @@ async def history(call: Call, params: "HistoryParams") -> Wire:
 
     def read(state: State) -> Wire:
         found = state.graphs.get(graph)
-        page: Wire = {"events": [project.event(found, event) for event in events]}
+        page: Wire = {"events": [stored.event(project.event(found, event), call.language) for event in events]}
         if events and found is not None and events[-1].rev < found.rev:
             page["next"] = events[-1].rev
         return page
@@ -61,8 +62,16 @@ def _attempt(graph: Graph, node: Node, number: int | None) -> Attempt | None:
     """The worker attempt of this number, or the last one; None where there is none yet. Raises Refused."""
     found = graph.attempts.get((node.id, "worker", node.last_number if number is None else number))
     if found is None and number is not None:
-        hint = f"it had attempts 1 to {node.last_number}" if node.last_number else "it has not started yet"
-        raise Refused("notFound", f"{node.slug} has no attempt {number}", hint, graph=graph.id, node=node.slug)
+        hint = (
+            t("it had attempts 1 to {last}", last=node.last_number) if node.last_number else t("it has not started yet")
+        )
+        raise Refused(
+            "notFound",
+            t("{node} has no attempt {number}", node=node.slug, number=number),
+            hint,
+            graph=graph.id,
+            node=node.slug,
+        )
     return found
 
 
@@ -82,16 +91,14 @@ async def output(call: Call, params: "OutputParams") -> Wire:
         return node.output if is_current else None, kept, node.slug
 
     inline, kept, slug = await call.daemon.view(read)
-    if inline is not None and not inline.is_cut:
-        raw = inline.text.encode()
-        return _slice(raw[params.offset : params.offset + params.limit + 4], params, len(raw), inline.media_type)
+    # The file first: it is the result as it was printed, the database's text is without secrets.
     found = await asyncio.to_thread(_read_slice, kept, params.offset, params.limit + 4) if kept is not None else None
     if found is not None:
         media_type = inline.media_type if inline is not None else "text/plain"
         return _slice(found[0], params, found[1], media_type)
     if inline is None:
-        hint = f"graphd logs {slug} shows what it printed"
-        raise Refused("notFound", f"{slug} has no result", hint, node=slug)
+        hint = t("graphd logs {slug} shows what it printed", slug=slug)
+        raise Refused("notFound", t("{slug} has no result", slug=slug), hint, node=slug)
     raw = inline.text.encode()  # the file is gone: what the database kept of it
     return _slice(raw[params.offset : params.offset + params.limit + 4], params, len(raw), inline.media_type)
 
@@ -117,7 +124,8 @@ def _slice(raw: bytes, params: "OutputParams", total: int, media_type: str) -> W
         while end < len(raw) and raw[end] & 0xC0 == 0x80:
             end += 1
     text = raw[:end].decode(errors="replace")
-    return {"text": text, "offset": params.offset, "total": total, "mediaType": media_type}
+    next_offset = params.offset + end
+    return {"text": text, "offset": params.offset, "next": next_offset, "total": total, "mediaType": media_type}
 
 
 @table.route("workgraph/observe", "ObserveParams", "ObserveResult", allowed=EVERYBODY)
@@ -129,8 +137,10 @@ async def observe(call: Call, params: "ObserveParams") -> Wire:
         graph, node = find_own(state, call.caller, params.graph, params.node)
         attempt = _attempt(graph, node, params.attempt)
         if attempt is None:
-            hint = f"graphd why {node.slug} says what it waits for"
-            raise Refused("notFound", f"{node.slug} has not started yet", hint, graph=graph.id, node=node.slug)
+            hint = t("graphd why {node} says what it waits for", node=node.slug)
+            raise Refused(
+                "notFound", t("{node} has not started yet", node=node.slug), hint, graph=graph.id, node=node.slug
+            )
         return _folder(call, attempt), attempt.number, attempt.started_at, attempt.state != "settled"
 
     folder, number, started_at, is_live = await call.daemon.view(read)

@@ -5,6 +5,7 @@ Each answers after its commit. Source: spec model.md, Verbs.
 
 from typing import TYPE_CHECKING, Final
 
+from graphd.base.text import t
 from graphd.core.commands import Cancel, Clear, Finish, Pause, Release, Resume, RetryNodes
 from graphd.server.commits import find, mutate
 from graphd.server.environments import kept_environment
@@ -44,7 +45,9 @@ async def resume(call: Call, params: "ResumeParams") -> Wire:
 async def retry(call: Call, params: "RetryParams") -> Wire:
     """Try one node again with what hung on it, or all that failed or is blocked."""
     if params.all == (params.node is not None):
-        trouble = field("node", "name a node, or say all: true", expected="node or all", got=params.node or "neither")
+        trouble = field(
+            "node", t("name a node, or say all: true"), expected=t("node or all"), got=params.node or t("neither")
+        )
         raise ParamsRefused([trouble])
     graph = await find(call, params)
     command = RetryNodes(graph, params.node, await kept_environment(call, params))

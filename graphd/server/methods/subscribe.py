@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from graphd.base.text import t
 from graphd.core.events import Refused
 from graphd.core.model import State
 from graphd.server.project import Wire
@@ -59,5 +60,7 @@ def _graph(state: State, name: str, since: dict[str, int]) -> str:
 async def unsubscribe(call: Call, params: "UnsubscribeParams") -> Wire:
     """End a subscription; answers with its name."""
     if not call.subscriptions.close(params.subscription):
-        raise Refused("notFound", f"no subscription {params.subscription[:80]}", "subscribe answers with its name")
+        raise Refused(
+            "notFound", t("no subscription {name}", name=params.subscription[:80]), t("subscribe answers with its name")
+        )
     return {"subscription": params.subscription}

@@ -7,6 +7,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from graphd.base.text import t
 from graphd.server.errors import ParamsRefused, field
 from graphd.server.plans import diagnostic, located_workflow, refused
 from graphd.server.project import Wire
@@ -65,7 +66,9 @@ def _source(call: Call, params: "WorkflowParams") -> "tuple[Located | None, byte
 
 def _check_one(params: "WorkflowParams") -> None:
     if (params.file is None) == (params.text is None):
-        raise ParamsRefused([field("", "give file or text", expected="one of file and text", got="both or none")])
+        raise ParamsRefused(
+            [field("", t("give file or text"), expected=t("one of file and text"), got=t("both or none"))]
+        )
 
 
 @table.route("workgraph/validate", "WorkflowParams", "ValidateResult")
@@ -100,7 +103,7 @@ async def explain(call: Call, params: "WorkflowParams") -> Wire:
             reader = prompt_reader(call.daemon.workspace)
             explained = compile_and_explain(content, name=name, read_prompt=reader)
         except WorkflowRefused as refusal:
-            raise refused(refusal.code, str(refusal), refusal.diagnostics) from None
+            raise refused(refusal.code, refusal.message, refusal.diagnostics) from None
         return {
             "title": explained.title,
             "objective": explained.objective,

@@ -1,0 +1,15 @@
+"""The Chinese catalogue as data: English template → Chinese template with the same placeholders, by area.
+
+`CATALOGUE` has exactly the templates that `t(…)` is called with (tests/meta/test_catalogue.py); `STORED` are those
+whose English sentences the log keeps. Product words stay as they are; commands, states and codes are never translated.
+"""
+
+from typing import Final
+
+from graphd.base.chinese import editor, explanations, files, house, rules, runs, terminal, wire
+
+AREAS: Final = (
+    runs.TEXTS, rules.TEXTS, files.TEXTS, explanations.TEXTS, editor.TEXTS, wire.TEXTS, house.TEXTS, terminal.TEXTS
+)  # fmt: skip
+CATALOGUE: Final[dict[str, str]] = {template: chinese for area in AREAS for template, chinese in area.items()}
+STORED: Final = frozenset(runs.TEXTS)

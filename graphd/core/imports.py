@@ -1,0 +1,85 @@
+"""A graph that was exported comes back: its plan and what is settled are taken, nothing of it runs by itself.
+
+What no state of another daemon can vouch for is decided anew: a node that was running, ready or blocked is waiting
+again, and what is settled moves it on. Source: model.md, Log, snapshot, interchange; protocol.md, `import`.
+"""
+
+from dataclasses import asdict
+
+from graphd.base.text import t
+from graphd.core.codec import dump_definition
+from graphd.core.commands import Import, ImportedNode, Request
+from graphd.core.draft import Draft
+from graphd.core.events import Refused
+from graphd.core.model import State
+from graphd.core.plan import check_plan
+from graphd.core.settle import conclude, ripple
+from graphd.core.tape import Tape
+from graphd_protocol.ids import node_id
+
+RESTING = ("achieved", "failed", "skipped", "cancelled")
+
+
+def import_graph(state: State, tape: Tape, request: Request, command: Import, *, now: int) -> list[Draft]:
+    """Make the graph: ended as it was, else `user_paused`. Raises Refused, `malformedLog` for one that can't be."""
+    _check(state, command)
+    draft = Draft(state, tape, command.graph, now=now, actor=request.actor, operation="import")
+    draft.emit(
+        "graph_set", title=command.title, objective=command.objective, source=asdict(command.source),
+        workspace=command.workspace, owner=command.owner, limits=asdict(command.limits), variables={},
+        environment=command.environment, replaces=None, created_at=min(command.created_at, now),
+        delivery_node=node_id(command.delivery_node) if command.delivery_node else None,
+    )  # fmt: skip
+    draft.emit(
+        "plan_installed", version=command.plan_version, definitions=[dump_definition(d) for d in command.definitions],
+        required=[d.required for d in command.definitions],
+    )  # fmt: skip
+    draft.emit("states_imported", nodes={node.slug: _row(node) for node in command.nodes}, spent=asdict(command.spent))
+    if command.status == "complete":
+        draft.emit("completed", outcome=command.outcome or _outcome(command))
+    elif command.status == "cancelled":
+        draft.emit("cancelled", reason="imported")
+    else:
+        was = f": it was {command.status}" + (f" ({command.pause_reason})" if command.pause_reason else "")
+        draft.emit("paused", status="user_paused", reason=f"imported{was}", cause=None)
+        ripple(draft, list(draft.graph.nodes.values()))
+        conclude(draft)
+    return [draft]
+
+
+def _row(node: ImportedNode) -> dict[str, object]:
+    """A node's state as the log keeps it; what was not at rest waits, and keeps only what it used."""
+    kept = node if node.state in RESTING else ImportedNode(node.slug, "waiting", rounds=node.rounds, spent=node.spent)
+    row = asdict(kept)
+    del row["slug"]
+    return row
+
+
+def _outcome(command: Import) -> str:
+    return "withFailures" if any(node.state == "failed" for node in command.nodes) else "ok"
+
+
+def _check(state: State, command: Import) -> None:
+    if command.graph in state.graphs or command.graph in state.tombstones:
+        raise Refused(
+            "alreadyExists", t("graph {graph} is here, or was and is cleared", graph=command.graph),
+            t("graphd import --new-id makes another graph of it"), graph=command.graph,
+        )  # fmt: skip
+    is_ended = command.status in ("complete", "cancelled")
+    for graph in state.graphs.values():
+        if command.owner and graph.owner == command.owner and graph.is_live and not is_ended:
+            raise Refused(
+                "alreadyExists", t("{owner} has a live graph: {title}", owner=command.owner, title=graph.title),
+                t("name another owner, or cancel it first"), graph=graph.id,
+            )  # fmt: skip
+    troubles = check_plan(command.definitions, limits=command.limits, delivery_node=command.delivery_node)
+    if troubles:
+        rows = [{"code": x.code, "slug": x.slug, "message": x.message, "hint": x.hint} for x in troubles]
+        raise Refused("invalidPlan", troubles[0].message, troubles[0].hint, diagnostics=rows)
+    at_work = [node.slug for node in command.nodes if node.state not in RESTING]
+    if is_ended and at_work:
+        raise Refused(
+            "malformedLog",
+            t("the graph is {status}, but node {node} is not at rest", status=command.status, node=at_work[0]),
+            t("export it again; a hand-written one says user_paused"), graph=command.graph, node=at_work[0],
+        )  # fmt: skip

@@ -1,0 +1,294 @@
+"""What graphs, nodes, attempts and events look like in frames, and the base of all wire models.
+
+camelCase by one generator; unknown fields in params are refused by name. Node references (`needs`, `node`,
+`discoveredFrom`) are slugs. Times are ms since the epoch. In results a field that says nothing is left out: one whose
+default here is None or an empty list, unless `alwaysThere` is said of it. Source: spec protocol.md and model.md.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from graphd_protocol.states import (
+    ActorKind,
+    AskKind,
+    AskState,
+    AttemptOutcome,
+    AttemptState,
+    DeliveryKind,
+    FailureClass,
+    GraphStatus,
+    NodeState,
+    Outcome,
+    Phase,
+    Role,
+    SkipReason,
+    StopVerb,
+)
+
+
+class Wire(BaseModel):
+    """Base of everything on the wire."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class Output(Wire):
+    """A node's result. In snapshots `text` is cut at 4 KiB; `workgraph/output` reads all of it."""
+
+    text: str
+    total: int
+    """Bytes of the whole result."""
+    media_type: str
+    is_cut: bool = False
+
+
+class Failure(Wire):
+    """Why a node failed."""
+
+    failure_class: FailureClass = Field(alias="class")
+    reason: str
+    attempt: str | None = None
+
+
+class Spent(Wire):
+    """What was used; `costUsd` null means unknown."""
+
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+    wall_ms: int = 0
+
+
+class Retry(Wire):
+    """Automatic retries."""
+
+    max: int = Field(default=0, ge=0, le=100)
+    backoff_s: float = Field(default=5, ge=0, le=86_400)
+    on: list[FailureClass] = ["exec_failed", "timeout"]
+
+
+class Node(Wire):
+    """One node as the snapshot shows it."""
+
+    id: str
+    slug: str
+    title: str
+    spec: str
+    worker: str
+    needs: list[str]
+    condition: str | None = None
+    required: bool
+    """Where it fails, what needs it is blocked."""
+    state: NodeState
+    phase: Phase | None = None
+    attempts: int
+    """Counted ones; numbers run on."""
+    rounds: int
+    output: Output | None = None
+    failure: Failure | None = None
+    skip: SkipReason | None = None
+    cancel_reason: str | None = None
+    blocked_by: str | None = None
+    child_session: str | None = None
+    discovered_from: list[str] = []
+    timeout_ms: int
+    retry: Retry
+    report_to_parent: bool
+    priority: int
+    not_before: int | None = None
+    """It is tried again then."""
+    changed_at: int
+    """The rev of its last change."""
+    started_at: int | None = None
+    ended_at: int | None = None
+    spent: Spent
+
+
+class Stopping(Wire):
+    """A stop that was wished for; `left` names the nodes whose trees are not yet proven empty."""
+
+    verb: StopVerb
+    by: str
+    at: int
+    left: list[str]
+
+
+class HistoryEntry(Wire):
+    """One line of the last 64."""
+
+    at: int
+    rev: int
+    kind: str
+    node: str | None = None
+    detail: str | None = None
+
+
+class Limits(Wire):
+    """Bounds of one graph."""
+
+    concurrency: int = Field(default=5, ge=1, le=64)
+    max_nodes: int = Field(default=100, ge=1, le=10_000)
+    attempts_per_node: int = Field(default=5, ge=1, le=100)
+    rounds_per_attempt: int = Field(default=3, ge=1, le=8)
+    replans: int = Field(default=3, ge=0, le=10)
+    timeout_extensions: int = Field(default=20, ge=0, le=1000)
+
+
+class Source(Wire):
+    """Where the plan came from."""
+
+    kind: Literal["workflow", "file", "text", "nodes"]
+    name: str | None = None
+    path: str | None = None
+    sha256: str | None = None
+
+
+class Ask(Wire):
+    """A question that waits for an answer."""
+
+    id: str
+    kind: AskKind
+    graph: str | None = None
+    node: str | None = None
+    attempt: int | None = None
+    title: str
+    action: dict[str, Any]
+    action_hash: str
+    options: list[dict[str, str]]
+    scopes: list[str]
+    opened_at: int
+    deadline_at: int | None = None
+    default: str | None = None
+    state: AskState
+    answered_by: str | None = None
+
+
+class Delivery(Wire):
+    """A result that waits for its owner's acknowledgement."""
+
+    id: str
+    owner: str
+    graph: str
+    node: str | None = None
+    kind: DeliveryKind
+    text: str
+    created_at: int
+
+
+class Header(Wire):
+    """A graph without its nodes."""
+
+    id: str
+    owner: str | None = None
+    title: str
+    objective: str
+    status: GraphStatus
+    pause_reason: str | None = None
+    outcome: Outcome | None = None
+    stopping: Stopping | None = None
+    plan_version: int
+    rev: int
+    counts: dict[str, int]
+    """How many nodes are in each state; states without any are left out."""
+    spent: Spent
+    limits: Limits
+    workspace: str
+    source: Source
+    delivery_node: str | None = None
+    """Its output is the graph's result."""
+    created_at: int
+    updated_at: int
+
+
+class Snapshot(Header):
+    """The whole value of a graph at one rev; version 2 of the interchange form."""
+
+    nodes: list[Node]
+    proposals: list[dict[str, Any]] = []
+    asks: list[Ask] = Field(default=[], json_schema_extra={"alwaysThere": True})
+    """The open ones."""
+    history: list[HistoryEntry]
+    """The last 64."""
+
+
+class Attempt(Wire):
+    """One try of a node."""
+
+    id: str
+    """slug@number"""
+    graph: str
+    node: str
+    role: Role
+    number: int
+    state: AttemptState
+    outcome: AttemptOutcome | None = None
+    failure_class: FailureClass | None = None
+    reason: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    worker: str
+    profile: str
+    pid: int | None = None
+    keeper_pid: int | None = None
+    stuck_pids: list[int] = []
+    """Processes whose death cannot be proven."""
+    started_at: int
+    ended_at: int | None = None
+    deadline_at: int | None = None
+    spent: Spent
+    is_counted: bool
+    """It counts against `limits.attemptsPerNode`."""
+
+
+class Actor(Wire):
+    """Who caused an event."""
+
+    kind: ActorKind
+    client: str | None = None
+    attempt: str | None = None
+
+
+class Event(Wire):
+    """One entry of the log."""
+
+    graph: str
+    rev: int
+    index: int
+    """Its place within the rev."""
+    at: int
+    kind: str
+    node: str | None = None
+    payload: dict[str, Any]
+    actor: Actor
+
+
+class Position(Wire):
+    """Zero-based line and character, in UTF-16 code units as LSP counts."""
+
+    line: int
+    character: int
+
+
+class Range(Wire):
+    """From start to end, the end excluded."""
+
+    start: Position
+    end: Position
+
+
+class Diagnostic(Wire):
+    """What is wrong with a workflow, where, and what to do."""
+
+    severity: Literal["error", "warning"]
+    code: str
+    path: str
+    range: Range
+    message: str
+    hint: str

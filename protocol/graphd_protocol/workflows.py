@@ -1,0 +1,66 @@
+"""Wire models of workflow files and of the agents that they name. Source: spec protocol.md, Methods."""
+
+from typing import Any, Literal
+
+from graphd_protocol.values import Diagnostic, Wire
+
+
+class WorkflowParams(Wire):
+    """A workflow by its file or its text."""
+
+    file: str | None = None
+    text: str | None = None
+    inputs: dict[str, Any] = {}
+
+
+class ValidateResult(Wire):
+    """`workgraph/validate`."""
+
+    diagnostics: list[Diagnostic]
+
+
+class ExplainResult(Wire):
+    """`workgraph/explain`: the compiled nodes, layer by layer."""
+
+    title: str
+    objective: str
+    nodes: list[dict[str, Any]]
+    """In the words of a workflow file, everything written out."""
+    waves: list[list[str]]
+    """What can run together."""
+    warnings: list[Diagnostic]
+
+
+class DeclaredInput(Wire):
+    """An input that a workflow takes; without a default it must be given."""
+
+    type: str
+    description: str
+    default: Any = None
+    enum: list[Any] = []
+
+
+class WorkflowEntry(Wire):
+    """One workflow that can be run by name."""
+
+    name: str
+    title: str
+    path: str
+    source: Literal["workspace", "user", "bundled"]
+    shadows: list[str]
+    """Files of the same name that this one stands before."""
+    inputs: dict[str, DeclaredInput]
+    is_valid: bool
+
+
+class AgentEntry(Wire):
+    """One profile."""
+
+    name: str
+    driver: str
+    installed: bool
+    version: str | None = None
+    path: str | None = None
+    searched: list[str]
+    """Folders of PATH that were looked through."""
+    problems: list[str]
