@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml
 	echo "set-up took $$(( $$(date +%s) - start )) s" >&2
 
 demo: $(STAMP)  ## run examples/checkup.yaml on this repository, in a live tree
-	@start=$$(date +%s); $(BIN)/graphd run checkup; code=$$?; \
+	@start=$$(date +%s); $(BIN)/graphd run checkup --yes; code=$$?; \
 	echo "the demo took $$(( $$(date +%s) - start )) s" >&2; exit $$code
 
 test: $(STAMP)  ## all tests but the slow ones

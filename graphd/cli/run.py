@@ -70,7 +70,9 @@ class Plan:
 @click.option("--timeout", metavar="D", help="Stop watching after 30s, 5m, 2h (exit code 124); the graph goes on.")
 @click.option("--allow-failures", is_flag=True, help="Exit code 0 also when optional nodes failed.")
 @click.option("--dry-run", is_flag=True, help="Show what would run; start nothing.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask when the file changed since the last run.")
+@click.option(
+    "--yes", "-y", is_flag=True, help="Ask nothing: run a changed file; keep the graphs of a replaced folder."
+)
 @click.option("--no-ask", is_flag=True, help="Ask nothing at all: missing inputs are an error.")
 @click.option(
     "--workspace", "-w", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR",
@@ -106,7 +108,7 @@ def run_command(
     )  # fmt: skip
     given = dict(pair(item) for item in inputs)
     may_ask = is_at_terminal() and not no_ask and source != "-"
-    order = Order(source, steps, given, may_ask=may_ask, may_confirm=may_ask and not yes and not as_json)
+    order = Order(source, steps, given, may_ask=may_ask, may_confirm=may_ask and not yes and not as_json, says_yes=yes)
     raise CommandEnded(asyncio.run(perform(workspace, order, wishes, is_detached=detach, is_dry_run=dry_run)))
 
 
@@ -119,6 +121,7 @@ class Order:
     inputs: dict[str, str]
     may_ask: bool = False
     may_confirm: bool = False
+    says_yes: bool = False
 
 
 def pair(item: str) -> tuple[str, str]:
@@ -135,7 +138,7 @@ async def perform(
     """Set the graph and follow it; returns the exit code."""
     from graphd.cli.following import follow_to_the_end
 
-    session = await open_session(workspace)
+    session = await open_session(workspace, keeps_place=order.says_yes)
     try:
         plan = await _planned(session, order)
         state = _state_folder(session)

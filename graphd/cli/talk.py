@@ -19,8 +19,11 @@ _RECENT = 9
 _KEEPERS_MOMENT_S = 0.2
 
 
-async def open_session(workspace: Path | None, *, start: bool = True) -> "Session":
-    """A session with the workspace's daemon, started if need be. Raises CommandRefused where there is none."""
+async def open_session(workspace: Path | None, *, start: bool = True, keeps_place: bool = False) -> "Session":
+    """A session with the workspace's daemon, started if need be. Raises CommandRefused where there is none.
+
+    `keeps_place`: where the folder took the place of another one, its graphs are kept without asking.
+    """
     from graphd.client.paths import AttachFailure
     from graphd.client.session import RemoteRefused, Session
     from graphd.client.starting import WorkspaceTaken
@@ -34,10 +37,11 @@ async def open_session(workspace: Path | None, *, start: bool = True) -> "Sessio
     except RemoteRefused as refusal:
         raise refused(refusal) from None
     except AttachFailure as failure:
-        if isinstance(failure, WorkspaceTaken) and is_at_terminal():
-            from graphd.cli.workspaces import settle_place
+        if isinstance(failure, WorkspaceTaken) and (keeps_place or is_at_terminal()):
+            from graphd.cli.workspaces import keep_place, settle_place
 
-            if settle_place(root_of(workspace), failure.was, failure.is_now):
+            root = root_of(workspace)
+            if keep_place(root) if keeps_place else settle_place(root, failure.was, failure.is_now):
                 return await open_session(workspace, start=start)
         hint = failure.hint or "graphd doctor"
         raise CommandRefused(failure.code, failure.message, hint, exit_code=failure.exit_code) from None

@@ -124,6 +124,18 @@ def _state_root() -> Path:
     return Path(state_root())
 
 
+def keep_place(workspace: str) -> bool:
+    """The folder is the same project at the same path, say: its graphs stay. Raises CommandRefused."""
+    from graphd.core.events import Refused
+    from graphd.store.place import move
+
+    try:
+        move(_state_root(), Path(workspace), Path(workspace))
+    except Refused as refusal:
+        raise CommandRefused(refusal.code, refusal.message, refusal.hint) from None
+    return True
+
+
 def settle_place(workspace: str, was: str, is_now: str) -> bool:
     """Ask a person whose graphs these are; True where that is settled and the start may be tried again."""
     click.echo(
@@ -137,13 +149,13 @@ def settle_place(workspace: str, was: str, is_now: str) -> bool:
     for key, text in choices.items():
         click.echo(f"  {key}  {text}", err=True)
     answer = click.prompt(t("which"), type=click.Choice(list(choices)), default="q", err=True, show_choices=False)
+    if answer == "k":
+        return keep_place(workspace)
     from graphd.core.events import Refused
-    from graphd.store.place import forget, move
+    from graphd.store.place import forget
 
     try:
-        if answer == "k":
-            move(_state_root(), Path(workspace), Path(workspace))
-        elif answer == "f":
+        if answer == "f":
             forget(_state_root(), Path(workspace))
     except Refused as refusal:
         raise CommandRefused(refusal.code, refusal.message, refusal.hint) from None

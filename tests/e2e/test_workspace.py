@@ -97,6 +97,13 @@ def test_another_project_at_the_same_path_is_asked_about(place: Workspace) -> No
     assert len(json.loads(ask(place, "status", "--json"))["graphs"]) == 1
 
 
+def test_a_run_that_says_yes_keeps_the_graphs_of_the_folder_it_replaced(place: Workspace) -> None:
+    """A fresh clone where an older one lay: `make demo` has nobody to ask."""
+    replaced(place)
+    ask(place, "run", "--sh", "true", "--yes")
+    assert len(json.loads(ask(place, "status", "--json"))["graphs"]) == 2
+
+
 def test_what_was_forgotten_is_gone_and_the_next_daemon_begins_afresh(place: Workspace) -> None:
     replaced(place)
     assert "--yes" in ask(place, "workspace", "forget", str(place.root), code=2)

@@ -53,7 +53,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TableSession:
     monkeypatch.setenv("GRAPHD_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
 
-    async def opened(workspace: Path | None, *, start: bool = True) -> TableSession:
+    async def opened(workspace: Path | None, *, start: bool = True, keeps_place: bool = False) -> TableSession:
         return table
 
     for module in ("talk", "look", "run", "following", "printed"):
