@@ -9,10 +9,10 @@ Daemon, socket, lock (Take-over).
 
 from __future__ import annotations
 
-import json
 import os
 
 from graphd import __version__
+from graphd.base.plain_json import decode, encode
 from graphd.base.versions import is_newer
 
 FILE = "daemon.json"
@@ -58,7 +58,7 @@ def read_record(folder: str) -> DaemonRecord | None:
     """What stands in the file; None where it is missing or is none of ours."""
     try:
         with open(os.path.join(folder, FILE), "rb") as file:
-            value = json.loads(file.read(LIMIT_BYTES))
+            value = decode(file.read(LIMIT_BYTES))
     except (OSError, ValueError):
         return None
     if not isinstance(value, dict):
@@ -84,8 +84,8 @@ def write_record(folder: str, argv: list[str], protocol: tuple[int, int]) -> boo
     }  # fmt: skip
     temporary = os.path.join(folder, f"{FILE}.{os.getpid()}")
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(value, file)
+        with open(temporary, "wb") as file:
+            file.write(encode(value))
         os.chmod(temporary, 0o600)
         failpoint("record.rename.before")
         os.replace(temporary, os.path.join(folder, FILE))

@@ -6,8 +6,6 @@ is never a reason to replace a daemon. Source: spec protocol.md, Take-over.
 
 from __future__ import annotations
 
-import re
-
 # Compiled at the first comparison: an editor that waits for the pipe mostly meets a daemon of its own version.
 _SHAPE = (
     r"v?(\d+(?:\.\d+)*)(?:[-_.]?(a|b|rc)[-_.]?(\d*))?"
@@ -18,6 +16,8 @@ _STAGES = {"a": 1, "b": 2, "rc": 3}
 
 def version_key(text: str) -> tuple[tuple[int, ...], int, int, int, int]:
     """What versions are ordered by: release, stage, number of the stage, post release, development release."""
+    import re  # with the first comparison
+
     found = re.match(_SHAPE, text.strip().lower())
     if found is None:
         return ((), 0, 0, 0, 0)

@@ -11,13 +11,12 @@ dead daemon left is replaced by the next one, under its lock.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
-import socket
 import struct
 import time
 
 from graphd import __version__
+from graphd.base.plain_json import decode, encode
 from graphd.base.record import newer_recorded
 from graphd.base.versions import is_newer
 from graphd.client.frames import FrameBroken, FrameReader, frame
@@ -32,6 +31,7 @@ from graphd.client.paths import (
     make_state_folder,
     state_folder,
 )
+from graphd.client.plain_socket import SO_PEERCRED, SOL_SOCKET, Connection
 from graphd.client.starting import (
     BUSY,
     READY,
@@ -80,7 +80,7 @@ class Attached:
     __slots__ = ("connection", "folder", "hello", "rest", "workspace")
 
     def __init__(
-        self, connection: socket.socket, *, hello: dict[str, Any], rest: bytes, workspace: str, folder: str
+        self, connection: Connection, *, hello: dict[str, Any], rest: bytes, workspace: str, folder: str
     ) -> None:
         self.connection = connection
         self.hello = hello
@@ -282,7 +282,7 @@ class _Search:
             )
         time.sleep(pause_s)
 
-    def _connect(self) -> socket.socket:
+    def _connect(self) -> Connection:
         try:
             check_private(self._folder)
             connection = connect_beside(self._folder, timeout_s=self._patience.slice_s())
@@ -309,18 +309,18 @@ class _Search:
         return True
 
     def _exchange(
-        self, connection: socket.socket, method: str, params: dict[str, Any], rest: bytes = b""
+        self, connection: Connection, method: str, params: dict[str, Any], rest: bytes = b""
     ) -> tuple[Any, bytes]:
         """One request and its result; notifications before it are passed over. Raises `_Gone`, `AttachRefused`."""
         request = {"jsonrpc": "2.0", "id": HELLO_ID, "method": method, "params": params}
         frames = FrameReader()
         frames.push(rest)
         try:
-            connection.sendall(frame(json.dumps(request).encode()))
+            connection.sendall(frame(encode(request)))
             while True:
                 while (body := frames.take()) is None:
                     frames.push(self._receive(connection))
-                reply = json.loads(body)
+                reply = decode(body)
                 if not _is_notification(reply):
                     return _read_reply(reply), bytes(frames.rest)
         except ConnectionError as error:
@@ -328,7 +328,7 @@ class _Search:
         except (FrameBroken, ValueError) as error:
             raise AttachRefused(f"what listens on the socket does not speak our protocol: {error}") from error
 
-    def _receive(self, connection: socket.socket) -> bytes:
+    def _receive(self, connection: Connection) -> bytes:
         while True:
             connection.settimeout(self._patience.slice_s())
             try:
@@ -403,17 +403,17 @@ def _version_in_lock(folder: str) -> str:
     """The version that the lock's holder wrote of itself: for a message, never to decide."""
     try:
         with open(os.path.join(folder, LOCK), "rb") as lock:
-            owner = json.loads(lock.read(200))
+            owner = decode(lock.read(200))
     except (OSError, ValueError):
         return ""
     return str(owner.get("version", "")) if isinstance(owner, dict) else ""
 
 
-def _peer(connection: socket.socket) -> tuple[int, int] | None:
+def _peer(connection: Connection) -> tuple[int, int] | None:
     """(pid, uid) of the other side; None where the system cannot say."""
-    if not hasattr(socket, "SO_PEERCRED"):
+    if SO_PEERCRED is None:
         return None
-    pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    pid, uid, _ = struct.unpack("3i", connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12))
     return pid, uid
 
 

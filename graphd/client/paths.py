@@ -9,10 +9,11 @@ Everybody who needs a folder of ours asks here, so that daemon, keepers and clie
 
 from __future__ import annotations
 
-import hashlib
 import os
-import socket
 import stat
+import sys
+
+from graphd.client.plain_socket import AF_UNIX, SOCK_STREAM, Connection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +112,19 @@ def state_folder(workspace: AnyPath) -> str:
     Makes nothing.
     """
     real = os.fsencode(os.path.realpath(workspace))
-    return os.path.join(state_root(), hashlib.sha256(real, usedforsecurity=False).hexdigest()[:16])
+    return os.path.join(state_root(), _sha256(real)[:16])
+
+
+def _sha256(content: bytes) -> str:
+    """In hexadecimal. hashlib loads a cryptographic library for the same number, a tenth of a byte pipe's start."""
+    try:
+        if sys.version_info >= (3, 12):
+            from _sha2 import sha256
+        else:
+            from _sha256 import sha256  # type: ignore[import-not-found]  # not in typeshed
+    except ImportError:
+        from hashlib import sha256
+    return str(sha256(content).hexdigest())
 
 
 def make_state_folder(workspace: AnyPath) -> str:
@@ -141,13 +154,13 @@ def check_private(folder: str) -> None:
         raise AttachFailure(f"the state folder {folder} is not private to this user", hint, "unauthorised")
 
 
-def connect_beside(folder: str, name: str = SOCKET, *, timeout_s: float | None = None) -> socket.socket:
+def connect_beside(folder: str, name: str = SOCKET, *, timeout_s: float | None = None) -> Connection:
     """A connection to the socket `name` in `folder`, by relative name: no path is too long.
 
     Raises OSError.
     """
     folder_fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection = Connection(AF_UNIX, SOCK_STREAM)
     try:
         connection.settimeout(timeout_s)
         through = f"/proc/self/fd/{folder_fd}"
@@ -165,7 +178,7 @@ def connect_beside(folder: str, name: str = SOCKET, *, timeout_s: float | None =
     return connection
 
 
-def _connect_from_inside(connection: socket.socket, folder_fd: int, name: str) -> None:
+def _connect_from_inside(connection: Connection, folder_fd: int, name: str) -> None:
     """Without /proc (macOS): step into the folder. The process must have one thread; the byte pipe has."""
     before = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -12,17 +12,17 @@ daemon.
 
 from __future__ import annotations
 
-import json
 import os
 import select
-import socket
 import stat
 import sys
 
+from graphd.base.plain_json import decode
 from graphd.client.attach import Attached, attach
 from graphd.client.frames import FrameBroken, FrameReader
 from graphd.client.greeting import Greeting
 from graphd.client.paths import AttachFailure, WorkspaceRefused, find_workspace
+from graphd.client.plain_socket import SHUT_WR
 
 CHUNK_BYTES = 65536
 USAGE = "usage: graphd connect [--workspace DIR] [--no-start]"
@@ -92,7 +92,7 @@ def _read_first_frame() -> tuple[bytes, object]:
                 return bytes(raw), None
             raw += chunk
             frames.push(chunk)
-        return bytes(raw), json.loads(body)
+        return bytes(raw), decode(body)
     except (FrameBroken, ValueError, RecursionError):
         return bytes(raw), None
 
@@ -147,7 +147,7 @@ class _Pump:
         if not self._to_daemon:
             self._is_stdin_open = False
             try:
-                self._socket.shutdown(socket.SHUT_WR)
+                self._socket.shutdown(SHUT_WR)
             except OSError:  # the daemon closed first; its last bytes may still be ours to read
                 pass
 

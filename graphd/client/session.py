@@ -16,6 +16,7 @@ from graphd.client.attach import PATIENCE_S, Attached, attach
 from graphd.client.frames import FrameBroken, FrameReader, frame
 from graphd.client.greeting import Greeting
 from graphd.client.paths import find_workspace
+from graphd.client.plain_socket import packaged
 
 NOTIFICATIONS_HELD = 1024
 """So many unread notifications and nothing is read on (while no call waits).
@@ -100,11 +101,12 @@ class Session:
         """
         greeting = Greeting(client, is_interactive=interactive, owner=owner)
         attached, note = await _attach_off_the_loop(workspace, greeting, may_start=start, patience_s=patience_s)
+        connection = packaged(attached.connection)
         try:
-            attached.connection.setblocking(False)
-            reader, writer = await asyncio.open_unix_connection(sock=attached.connection)
+            connection.setblocking(False)
+            reader, writer = await asyncio.open_unix_connection(sock=connection)
         except BaseException:
-            attached.connection.close()
+            connection.close()
             raise
         return cls(attached, reader, writer, note=note)
 

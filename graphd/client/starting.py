@@ -15,14 +15,14 @@ the start changes.
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # the numbers; the package makes enumerations of them
 import fcntl
-import json
 import os
 import select
-import signal
 import sys
 import time
 
+from graphd.base.plain_json import decode
 from graphd.base.record import newer_recorded
 from graphd.client.paths import LOG, AttachFailure
 
@@ -87,7 +87,7 @@ def daemon_argv(workspace: str) -> list[str]:
     A keeper starts it again by the same.
     """
     replaced = os.environ.get("GRAPHD_DAEMON_ARGV")
-    command = json.loads(replaced) if replaced else [sys.executable, "-P", "-m", "graphd.server"]
+    command = decode(replaced.encode()) if replaced else [sys.executable, "-P", "-m", "graphd.server"]
     return [*command, "--workspace", workspace]
 
 
@@ -200,7 +200,7 @@ def _read_line(read_end: int, patience: Patience) -> bytes:
 def _understand(line: bytes, folder: str, log_start: int) -> str:
     message: Any = None
     try:
-        message = json.loads(line)
+        message = decode(line)
     except ValueError:
         pass
     if isinstance(message, dict):

@@ -56,9 +56,6 @@ def test_connect_imports_the_standard_library_alone(tmp_path: Path) -> None:
     assert not {"asyncio", "pathlib", "logging", "subprocess", "typing"} & imported
 
 
-@pytest.mark.xfail(
-    reason="importing json (with re and enum), socket and hashlib costs more than the rest of it", strict=False
-)
 def test_connect_costs_at_most_half_as_much_again_as_an_empty_main(tmp_path: Path) -> None:
     with daemon_process(tmp_path) as daemon:
         pipes = Pipes(daemon, tmp_path)

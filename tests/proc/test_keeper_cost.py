@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphd.base.plain_json import decode, encode
 from graphd.children.keeping.peers import ANSWER, CALL, FRAME
 from graphd.children.keeping.tree import below, glance_below
-from graphd.children.keeping.wire import decode, encode
 from graphd.children.link import Link
 from graphd.children.run import KeptRun
 from tests.kit.kept import STORE, Heard, make_order, raw_keeper, until
@@ -141,9 +141,12 @@ def test_a_keeper_starts_without_the_costly_parts_of_the_library() -> None:
     loaded = set(done.stdout.split())
     assert "graphd.children.keeping.keeper" in loaded
     assert loaded & COSTLY == set()
-    assert {name for name in loaded if name.startswith("graphd")} <= {"graphd", "graphd.children"} | {
-        name for name in loaded if name.startswith("graphd.children.keeping")
-    }
+    assert {name for name in loaded if name.startswith("graphd")} <= {
+        "graphd",
+        "graphd.base",
+        "graphd.base.plain_json",
+        "graphd.children",
+    } | {name for name in loaded if name.startswith("graphd.children.keeping")}
 
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
@@ -178,7 +181,7 @@ def test_what_is_no_json_is_refused_whether_the_library_has_its_own_or_not() -> 
             decode(body)
     program = (
         f"import sys; sys.path.append({str(ROOT)!r})\n"
-        "from graphd.children.keeping.wire import decode\n"
+        "from graphd.base.plain_json import decode\n"
         f"for body in {NO_JSON!r}:\n"
         "    try: print('taken', body, decode(body))\n"
         "    except ValueError: pass"

@@ -215,7 +215,7 @@ def test_a_client_with_a_poor_path_starts_the_daemon_and_a_rich_one_the_graph(wo
 
 
 def test_twenty_simultaneous_first_starts_make_one_daemon(workspace: Workspace) -> None:
-    _start_races(workspace, rounds=3)
+    _start_races(workspace, rounds=10)
 
 
 @pytest.mark.slow

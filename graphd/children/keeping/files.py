@@ -11,8 +11,8 @@ import os
 import struct
 import time
 
+from graphd.base.plain_json import encode
 from graphd.children.keeping.points import failpoint
-from graphd.children.keeping.wire import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ import os
 import resource  # noqa: F401  wait4 imports it, at its first call: our library may be gone by then
 import time
 
+from graphd.base.plain_json import decode
 from graphd.children.keeping.agent import Agent
 from graphd.children.keeping.files import ERR_NOTE, IN, NOTE, OUT, VERSION, ErrRing, Journal, sync, write_new
 from graphd.children.keeping.loop import READ, WRITE, Loop
@@ -21,7 +22,6 @@ from graphd.children.keeping.peers import Peer, Peers
 from graphd.children.keeping.points import arm, failpoint
 from graphd.children.keeping.sibling import become_subreaper, start_sibling
 from graphd.children.keeping.tree import Seen, below, glance_below, look_at, signal_exactly
-from graphd.children.keeping.wire import decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

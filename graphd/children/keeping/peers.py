@@ -11,11 +11,11 @@ import errno
 import os
 import struct
 
+from graphd.base.plain_json import decode, encode
 from graphd.children.keeping.files import VERSION, Journal
 from graphd.children.keeping.loop import READ, WRITE, Loop
 from graphd.children.keeping.points import failpoint
 from graphd.children.keeping.tree import ancestors
-from graphd.children.keeping.wire import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,12 +1,12 @@
-"""JSON as the keeper reads and writes it: the library's own scanner and encoder without the package around them.
+"""JSON as keepers and the byte pipe read and write it: the library's scanner and encoder without the package around.
 
-`import json` brings `re`, `enum`, `functools` and `collections`: a third of a keeper's start. The two C functions do
-all the work of `json.loads` and `json.dumps` and need none of these. Where a Python lacks them the package is taken.
+`import json` brings `re`, `enum`, `functools` and `collections`: a third of such a program's start. The two C functions
+do all the work of `json.loads` and `json.dumps` and need none of these. Where a Python lacks them the package is taken.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # `typing` would cost each keeper its import
+TYPE_CHECKING = False  # `typing` would cost each start its import
 if TYPE_CHECKING:
     from typing import Any
 
