@@ -43,7 +43,7 @@ generate: $(STAMP)  ## write the generated pages again
 	$(BIN)/python -m generator
 
 bench: $(STAMP)  ## measure, with ratios in one run
-	$(BIN)/python -m benchmarks
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m benchmarks  # else our modules are compiled at every start
 
 crash: $(STAMP)  ## the crash sweep alone, every point
 	$(PYTEST) -n 2 tests/proc/test_crash_sweep.py tests/sim
