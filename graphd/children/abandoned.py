@@ -36,7 +36,7 @@ async def end_unknown(folder: Path, *, store: str, epoch: int, grace_s: float) -
     Its database may be another one (a state folder that was put back): then the keeper refuses us and it is Unknown.
     """
     found = await asyncio.to_thread(look, folder)
-    named = f"{folder.parent.name}/{folder.name}/{store}"
+    named = f"{store}/{folder.parent.name}/{folder.name}"
     cookie = str((await asyncio.to_thread(read_identity, folder) or {}).get("cookie") or named)
     if isinstance(found, Nothing):
         return Dead()

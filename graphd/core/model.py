@@ -171,7 +171,7 @@ class Attempt:
 
     @property
     def cookie(self) -> str:
-        """Names it within a store; with the store's id it is the value of GRAPHD_ATTEMPT in its processes."""
+        """Names it within a store; behind the store's id it is the value of GRAPHD_ATTEMPT in its processes."""
         return f"{self.graph}/{self.folder}"
 
     @property

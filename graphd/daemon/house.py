@@ -123,6 +123,7 @@ class Daemon:
         writer.on_trouble = lambda: daemon._note_trouble(tasks)
         daemon._writing = tasks.create_task(writer.run())
         daemon._watch = FolderWatch.on(settings.folders, daemon.reload_settings, writes=True)
+        daemon.reload_settings()  # what was written before the watch stood is not told by it
         daemon.starts = await database.recent_starts(window_ms=STARTS_WINDOW_MS, now_ms=clock.now_ms())
         tasks.create_task(sweep(folder, state, store=database.store, epoch=database.epoch))
         started = DaemonStarted(database.epoch, __version__, daemon.starts, str(workspace))

@@ -38,7 +38,7 @@ def build_order(house: House, settings: Settings, graph: Graph, attempt: Attempt
     return Order(
         graph=graph.id, node=node.id, slug=node.slug, number=attempt.number, role=attempt.role,
         # With the store: an exported graph may live here and where it came from.
-        cookie=f"{attempt.cookie}/{house.store}",
+        cookie=f"{house.store}/{attempt.cookie}",
         folder=attempt_folder(house.folder, attempt), profile=attempt.profile, spec=definition.spec,
         inputs=tuple(_inputs(house.folder, graph, node)), environment=house.load_environment(attempt.environment),
         cwd=Path(graph.workspace), workspace=Path(graph.workspace), variables=graph.variables,

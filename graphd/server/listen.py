@@ -56,6 +56,7 @@ class Listener:
         """Notice a vanished socket or folder, without a timer; where the system can't tell, accepts alone check."""
         if self._watch is None and self._sock is not None:
             self._watch = FolderWatch.on([self._folder], self._stirred)
+            self._stirred()  # what went before the watch stood is not told by it
 
     def close(self) -> None:
         """Take the socket away and accept nobody any more."""

@@ -30,7 +30,7 @@ def attempt_of_peer(pid: int | None, state: State, *, proc: Path = Path("/proc")
                     by_pid[attempt.identity.keeper_pid] = reference
     if not by_cookie:
         return None
-    return _by_parents(pid, by_pid, proc) or by_cookie.get(_cookie(pid, proc).rpartition("/")[0])
+    return _by_parents(pid, by_pid, proc) or by_cookie.get(_cookie(pid, proc).partition("/")[2])
 
 
 def attempt_of_token(token: str, state: State, folder: Path) -> AttemptRef | None:

@@ -390,7 +390,6 @@ def test_ctrl_c_and_a_key(house: House, key: str, code: int, status: str) -> Non
     assert house.json("status")["graphs"][0]["status"] == status
 
 
-@pytest.mark.slow
 def test_chaos_keeps_every_promise(tmp_path: Path) -> None:
     env = {k: v for k, v in os.environ.items() if not k.startswith("GRAPHD_")} | {"TMPDIR": str(tmp_path)}
     done = subprocess.run(

@@ -309,7 +309,7 @@ async def test_three_graphs_at_once_share_the_slots(workspace: Workspace) -> Non
         sets = [session.call("workgraph/set", {"title": f"g{i}", "nodes": nodes}) for i in range(3)]
         await asyncio.gather(*sets)
     await asyncio.to_thread(wait_for, lambda: len(workspace.lines()) == 15, 60)
-    order = [line.partition("/")[0] for line in workspace.lines()]
+    order = [line.rpartition("/")[0] for line in workspace.lines()]
     # The first graph may take all slots before the others are set; from then on none falls behind by more than a slot.
     counts = dict.fromkeys(set(order), 0)
     for name in order[3:9]:
