@@ -329,7 +329,7 @@ def test_it_imports_nothing_but_the_library_and_its_own_parts() -> None:
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", probe], capture_output=True, text=True, check=True)
     loaded = [name for name in eval(done.stdout) if not name.startswith("graphd.children.keep")]
-    assert sorted(loaded) == ["graphd", "graphd.children"]
+    assert sorted(loaded) == ["graphd", "graphd.base", "graphd.base.plain_json", "graphd.children"]
 
 
 async def test_the_agent_has_a_session_of_its_own_and_no_inherited_descriptor(tmp_path: Path) -> None:
