@@ -1,7 +1,9 @@
 """Commands that set up: agents, doctor, daemon, stop, connect."""
 
+import fcntl
 import os
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from graphd.client.session import Session
 
 Wire = dict[str, Any]
+_STOP_S = 10.0
 _NETWORK_DISKS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs"})
 
 
@@ -164,7 +167,24 @@ def stop_command(cancel: bool, workspace: Path | None) -> None:
         return health
 
     health = talk(workspace, work, start=False)
+    _wait_for_lock(health["socket"])
     click.echo(f"stopped (pid {health['pid']})")
+
+
+def _wait_for_lock(socket_path: str) -> None:
+    """Until the daemon let go of its lock, which is its last act: whoever says `stopped` can move the folder."""
+    deadline = time.monotonic() + _STOP_S
+    try:
+        with (Path(socket_path).parent / "lock").open("rb") as lock:
+            while time.monotonic() < deadline:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    time.sleep(0.01)
+                else:
+                    return
+    except OSError:
+        return  # the folder went with it
 
 
 @command("connect")

@@ -18,7 +18,7 @@ from tests.kit.wire import Client
 CLIENTS = 50
 EACH = 20
 SAMPLES = 800
-ROUNDS = 5
+ROUNDS = 8
 
 
 @pytest.fixture(scope="module")
