@@ -5,14 +5,13 @@ stays true after the state moves on. Source: spec protocol.md and model.md; `gra
 account in tests.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from graphd.core.events import Event
 from graphd.core.model import (
     Ask,
     Attempt,
-    Definition,
     Delivery,
     Failure,
     Graph,
@@ -300,22 +299,3 @@ def event(graph: Graph | None, value: Event) -> Wire:
     if value.node is not None:
         wire["node"] = value.node if graph is None else _slug(graph, value.node)
     return wire
-
-
-def planned(definitions: Iterable[Definition]) -> list[Wire]:
-    """Definitions in the long form, as `explain` shows them."""
-    return [
-        {
-            "slug": item.slug,
-            "title": item.title or item.slug,
-            "worker": item.worker,
-            "needs": list(item.needs),
-            "required": item.required,
-            "condition": item.condition,
-            "timeoutMs": item.timeout_ms,
-            "retry": {"max": item.retry.max, "backoffS": item.retry.backoff_s, "on": list(item.retry.on)},
-            "priority": item.priority,
-            "spec": item.spec,
-        }
-        for item in definitions
-    ]
