@@ -1,22 +1,22 @@
 """Core state as plain JSON values and back: what the log, its bases and the tables store.
 
-Rows carry every durable field by its name in `graphd.core.model`. A field whose default is None is left
-out while it is None; every other field is written even at its default, so a later change of a default never
-changes what was stored. Derived fields (`derive.rebuild`) are neither written nor read. A row that does not
-fit raises KeyError, TypeError or ValueError: the store makes a refusal of it.
+Rows carry every durable field by its name in `graphd.core.model`. A field whose default is None or an empty tuple is
+left out while it is that (three of a definition, older than this rule, apart); every other field is written even at
+its default, so a later change of a default never changes what was stored. Derived fields (`derive.rebuild`) are neither
+written nor read. A row that does not fit raises KeyError, TypeError or ValueError: the store makes a refusal of it.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from graphd.core.definition import Approval, Definition, ForEach, Gate, Item, Retry, Review, Verify, Wait
 from graphd.core.events import Actor, Event
 from graphd.core.model import (
     Ask,
     Attempt,
-    Definition,
     Delivery,
     Failure,
     Graph,
@@ -25,7 +25,6 @@ from graphd.core.model import (
     Limits,
     Node,
     Output,
-    Retry,
     Source,
     Spent,
     Stopping,
@@ -34,18 +33,20 @@ from graphd.core.model import (
 Row: TypeAlias = dict[str, Any]
 
 DERIVED_OF_NODE = frozenset({"dependants", "unsettled", "rank"})
-DERIVED_OF_GRAPH = frozenset({"counts", "live", "ready", "queue"})
+DERIVED_OF_GRAPH = frozenset({"counts", "live", "ready", "queue", "open_asks"})
 PARTS_OF_GRAPH = frozenset({"nodes", "attempts", "asks", "deliveries", "history"})
 
 
 def _dumper(kind: type, *, without: Iterable[str] = ()) -> Callable[[Any], Row]:
     """A function from a dataclass value to its row. `attrgetter` reads all fields in one call."""
     names = tuple(f.name for f in fields(kind) if f.name not in frozenset(without))
-    omitted = frozenset(f.name for f in fields(kind) if f.default is None)
+    omitted = frozenset(f.name for f in fields(kind) if f.default is None or f.default == ())
     read = attrgetter(*names)
 
     def dump(value: Any) -> Row:
-        return {n: v for n, v in zip(names, read(value), strict=True) if v is not None or n not in omitted}
+        return {
+            n: v for n, v in zip(names, read(value), strict=True) if (v is not None and v != ()) or n not in omitted
+        }
 
     return dump
 
@@ -69,6 +70,16 @@ _event = _dumper(Event)
 _actor = _dumper(Actor)
 
 
+_LISTS: Final = ("artifacts", "writes")
+_PARTS: Final[dict[str, tuple[Callable[[Any], Row], Callable[..., Any]]]] = {
+    name: (_dumper(kind), kind)
+    for name, kind in (
+        ("gate", Gate), ("verify", Verify), ("approval", Approval), ("wait", Wait), ("for_each", ForEach),
+        ("item", Item), ("review", Review),
+    )
+}  # fmt: skip
+
+
 # ---- plan and nodes ----------------------------------------------------------------------------------------
 
 
@@ -81,6 +92,12 @@ def dump_definition(definition: Definition) -> Row:
     row["discovered_from"] = list(definition.discovered_from)
     row["retry"] = _retry(definition.retry)
     row["retry"]["on"] = list(definition.retry.on)
+    for name in _LISTS:
+        if name in row:
+            row[name] = list(row[name])
+    for name, (dump, _) in _PARTS.items():
+        if name in row:
+            row[name] = dump(row[name])
     return row
 
 
@@ -88,6 +105,12 @@ def load_definition(row: Row) -> Definition:
     """The inverse of `dump_definition`."""
     row = dict(row)
     retry = dict(row.pop("retry"))
+    for name in _LISTS:
+        if name in row:
+            row[name] = tuple(row[name])
+    for name, (_, load) in _PARTS.items():
+        if name in row:
+            row[name] = load(**row[name])
     return Definition(
         retry=Retry(on=tuple(retry.pop("on")), **retry),
         needs=tuple(row.pop("needs")),

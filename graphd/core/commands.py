@@ -127,6 +127,18 @@ class Acknowledge(NamedTuple):
     deliveries: tuple[str, ...]
 
 
+class Respond(NamedTuple):
+    """An answer to an ask: one of its options, or a text where it is a question."""
+
+    graph: str
+    ask: str
+    action_hash: str
+    option: str | None = None
+    text: str | None = None
+    scope: str = "once"
+    comment: str | None = None
+
+
 class AttemptIdentified(NamedTuple):
     """Its keeper answered."""
 
@@ -178,7 +190,7 @@ class Tick(NamedTuple):
     """A timer of ours went off: the scheduler looks again."""
 
 
-Verb = Set | Import | Pause | Resume | RetryNodes | Cancel | Clear | Finish | Release | Acknowledge
+Verb = Set | Import | Pause | Resume | RetryNodes | Cancel | Clear | Finish | Release | Acknowledge | Respond
 Fact = AttemptIdentified | AttemptEnded | AttemptStuck | DeadlineReached | DaemonStarted | Tick
 Command = Verb | Fact
 

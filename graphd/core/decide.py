@@ -1,6 +1,8 @@
 """Decide one request: events and effects, or a typed refusal that leaves the state as it was."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from graphd.base.text import t
 from graphd.core import facts, verbs
@@ -19,6 +21,7 @@ from graphd.core.commands import (
     Pause,
     Release,
     Request,
+    Respond,
     Resume,
     RetryNodes,
     Set,
@@ -83,31 +86,31 @@ def _drafts(state: State, tape: Tape, request: Request, now: int) -> list[Draft]
             graph=command.graph,
         )
     _check_expectations(graph, request)
-    draft = Draft(state, tape, graph.id, now=now, actor=request.actor, operation=_OPERATIONS[type(command)])
-    match command:
-        case Pause():
-            verbs.pause(draft, command)
-        case Resume():
-            verbs.resume(draft, command)
-        case RetryNodes():
-            verbs.retry(draft, command)
-        case Cancel():
-            verbs.cancel(draft, command)
-        case Clear():
-            verbs.clear(draft)
-        case Finish():
-            verbs.finish(draft, command)
-        case Release():
-            facts.release(draft, command)
-        case _:
-            verbs.acknowledge(draft, command)
+    operation, carry_out = _VERBS[type(command)]
+    draft = Draft(state, tape, graph.id, now=now, actor=request.actor, operation=operation)
+    carry_out(draft, command)
     return [draft]
 
 
-_OPERATIONS: dict[type, str] = {
-    Pause: "pause", Resume: "resume", RetryNodes: "retry", Cancel: "cancel", Clear: "clear", Finish: "finish",
-    Release: "release", Acknowledge: "acknowledge",
-}  # fmt: skip
+def _respond(draft: Draft, command: Respond) -> None:
+    from graphd.core.asks import respond
+
+    respond(draft, command)
+
+
+# The verbs of one graph that is there: the operation that the change is called by, and its rules. Those that few graphs
+# see are imported with the first one, as above.
+_VERBS: dict[type, tuple[str, Callable[[Draft, Any], None]]] = {
+    Pause: ("pause", verbs.pause),
+    Resume: ("resume", verbs.resume),
+    RetryNodes: ("retry", verbs.retry),
+    Cancel: ("cancel", verbs.cancel),
+    Clear: ("clear", lambda draft, _: verbs.clear(draft)),
+    Finish: ("finish", verbs.finish),
+    Release: ("release", facts.release),
+    Acknowledge: ("acknowledge", verbs.acknowledge),
+    Respond: ("respond", _respond),
+}
 
 
 def _check_expectations(graph: Graph, request: Request) -> None:

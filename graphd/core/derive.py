@@ -19,6 +19,7 @@ def rebuild(graph: Graph) -> None:
         if node.state == "ready":
             graph.ready[node.id] = None
     graph.live = {key: None for key, attempt in graph.attempts.items() if attempt.state != "settled"}
+    graph.open_asks = {ask.id: None for ask in graph.asks.values() if ask.state == "open"}
     graph.queue = [(graph.nodes[i].rank, i) for i in graph.ready]
     heapq.heapify(graph.queue)
 

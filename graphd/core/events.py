@@ -85,6 +85,14 @@ class CollectAttempt(NamedTuple):
     attempt: AttemptKey
 
 
+class AnswerAsk(NamedTuple):
+    """Tell the agent the answer to its request; the ask says which. Its line is part of the deciding transaction."""
+
+    graph: str
+    attempt: AttemptKey
+    ask: str
+
+
 class RemoveGraphFiles(NamedTuple):
     """The graph was cleared: remove its attempt folders."""
 
@@ -97,7 +105,9 @@ class WakeAt(NamedTuple):
     at: int
 
 
-Effect = StartAttempt | StopAttempt | RecheckAttempt | AdoptAttempt | CollectAttempt | RemoveGraphFiles | WakeAt
+Effect = (
+    StartAttempt | StopAttempt | RecheckAttempt | AdoptAttempt | CollectAttempt | AnswerAsk | RemoveGraphFiles | WakeAt
+)
 
 
 class Refused(Exception):

@@ -364,20 +364,29 @@ def _sum(total: Spent, more: Spent) -> Spent:
 
 def _ask_opened(state: State, tape: Tape, event: Event) -> None:
     p = event.payload
+    graph = state.graphs[event.graph]
     ask = Ask(**{**p, "options": tuple(p["options"]), "scopes": tuple(p["scopes"])})
-    tape.put(state.graphs[event.graph].asks, ask.id, ask)
+    tape.put(graph.asks, ask.id, ask)
+    tape.put(graph.open_asks, ask.id, None)
 
 
 def _ask_answered(state: State, tape: Tape, event: Event) -> None:
     p = event.payload
-    asks = state.graphs[event.graph].asks
-    answered = replace(asks[p["ask"]], state="answered", answered_by=p["by"], option=p["option"], text=p["text"])
-    tape.put(asks, p["ask"], answered)
+    graph = state.graphs[event.graph]
+    ask = graph.asks[p["ask"]]
+    answered = replace(
+        ask, state="answered", answered_by=p["by"], option=p["option"], text=p["text"],
+        scope=p.get("scope"), comment=p.get("comment"), spent_by=p.get("spent_by"),
+    )  # fmt: skip
+    tape.put(graph.asks, ask.id, answered)
+    tape.drop(graph.open_asks, ask.id)
 
 
 def _ask_withdrawn(state: State, tape: Tape, event: Event) -> None:
-    asks = state.graphs[event.graph].asks
-    tape.put(asks, event.payload["ask"], replace(asks[event.payload["ask"]], state="withdrawn"))
+    graph = state.graphs[event.graph]
+    ask = graph.asks[event.payload["ask"]]
+    tape.put(graph.asks, ask.id, replace(ask, state="withdrawn"))
+    tape.drop(graph.open_asks, ask.id)
 
 
 def _delivery_created(state: State, tape: Tape, event: Event) -> None:

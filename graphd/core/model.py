@@ -6,6 +6,8 @@ Times are ms since the epoch, for display. Ids are node ids (`gn-…`); people s
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphd.core.definition import Definition as Definition
+from graphd.core.definition import Retry as Retry
 from graphd_protocol.states import (
     AskKind,
     AskState,
@@ -15,43 +17,12 @@ from graphd_protocol.states import (
     FailureClass,
     GraphStatus,
     NodeState,
-    OnLost,
     Outcome,
     Role,
     SkipReason,
     StopReason,
     StopVerb,
 )
-
-
-@dataclass(slots=True, frozen=True)
-class Retry:
-    """Automatic retries of a failed attempt: how many, after how long (doubling), for which failure classes."""
-
-    max: int = 0
-    backoff_s: float = 5
-    on: tuple[FailureClass, ...] = ("exec_failed", "timeout")
-
-
-@dataclass(slots=True, frozen=True)
-class Definition:
-    """What a plan says of one node; immutable within a plan version. `needs` are slugs."""
-
-    slug: str
-    spec: str
-    worker: str
-    title: str = ""
-    needs: tuple[str, ...] = ()
-    condition: str | None = None
-    required: bool = False
-    timeout_ms: int = 600_000
-    hard_timeout_ms: int | None = None
-    retry: Retry = Retry()
-    on_lost: OnLost = "resume"
-    priority: int = 0
-    input_mapping: tuple[tuple[str, str], ...] = ()
-    report_to_parent: bool = False
-    discovered_from: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -183,7 +154,11 @@ class Attempt:
 
 @dataclass(slots=True)
 class Ask:
-    """A question that waits for an answer; answered once, by compare-and-set (execution.md, People)."""
+    """A question that waits for an answer; answered once, by compare-and-set (execution.md, People).
+
+    `key` is the agent's own id of its request. `spent_by` is the attempt that got the answer: one that reached nobody
+    serves the next attempt once, for the same action.
+    """
 
     id: str
     kind: AskKind
@@ -201,6 +176,11 @@ class Ask:
     answered_by: str | None = None
     option: str | None = None
     text: str | None = None
+    role: Role | None = None
+    key: str | None = None
+    scope: str | None = None
+    comment: str | None = None
+    spent_by: int | None = None
 
 
 @dataclass(slots=True)
@@ -265,7 +245,7 @@ HISTORY_CAP = 64
 
 @dataclass(slots=True)
 class Graph:
-    """One durable dependency graph. `counts`, `live`, `ready` and `queue` are derived and kept by `evolve`."""
+    """One durable dependency graph. `counts`, `live`, `ready`, `queue`, `open_asks` are derived, kept by `evolve`."""
 
     id: str
     title: str
@@ -298,6 +278,7 @@ class Graph:
     live: dict[tuple[str, str, int], None] = field(default_factory=dict)  # keys of unsettled attempts
     ready: dict[str, None] = field(default_factory=dict)
     queue: list[tuple[tuple[int, int, int], str]] = field(default_factory=list)  # a heap; may hold stale entries
+    open_asks: dict[str, None] = field(default_factory=dict)
     last_start_at: int = 0
 
     @property

@@ -29,6 +29,8 @@ AskKind: TypeAlias = Literal["permission", "question", "escalation", "approval",
 AskState: TypeAlias = Literal["open", "answered", "withdrawn"]
 DeliveryKind: TypeAlias = Literal["result", "failure", "escalation", "end"]
 OnLost: TypeAlias = Literal["resume", "pause", "fail"]
+Permissions: TypeAlias = Literal["read", "edit", "full"]
+Verdict: TypeAlias = Literal["ACCEPT", "REVISE", "REJECT", "BLOCKED", "REPLAN"]
 
 GRAPH_STATUSES: Final[tuple[GraphStatus, ...]] = get_args(GraphStatus)
 NODE_STATES: Final[tuple[NodeState, ...]] = get_args(NodeState)

@@ -8,12 +8,12 @@ from dataclasses import fields, replace
 import pytest
 
 from graphd.core import codec
+from graphd.core.definition import Approval, Definition, ForEach, Gate, Item, Retry, Review, Verify, Wait
 from graphd.core.derive import rebuild
 from graphd.core.events import Actor, Event
 from graphd.core.model import (
     Ask,
     Attempt,
-    Definition,
     Delivery,
     Failure,
     Graph,
@@ -22,7 +22,6 @@ from graphd.core.model import (
     Limits,
     Node,
     Output,
-    Retry,
     Source,
     Spent,
     Stopping,
@@ -32,6 +31,11 @@ DEFINITION = Definition(
     slug="a", spec="make", worker="shell", title="A", needs=("b", "c"), condition='b.state == "failed"', required=True,
     timeout_ms=5, hard_timeout_ms=6, retry=Retry(2, 1.5, ("lost",)), on_lost="pause", priority=-3,
     input_mapping=(("x", "b.output"), ("y", "c.output")), report_to_parent=True, discovered_from=("b",),
+    gate=Gate("b", 3), verify=Verify("make test", None, "all green"), output_schema='{"type":"object"}',
+    approval=Approval("go?", "yes"), wait=Wait("5m", "go", 1.5), for_each=ForEach("b.output.list", "x", 9),
+    item=Item("e", 1, "[1]"), review=Review("diff", "b", "c"), artifacts=("out/*",), writes=("src/**",),
+    isolation="node", permissions="read", model="advanced", thinking="low", mode="plan", max_tool_calls=7,
+    unattended_extensions=1,
 )  # fmt: skip
 SPENT = Spent(3, None, 9)
 NODE = Node(

@@ -1,0 +1,16 @@
+"""Questions to people in Chinese (`graphd.core.asks`)."""
+
+from typing import Final
+
+TEXTS: Final[dict[str, str]] = {
+    "no ask {ask}": "没有询问 {ask}",
+    "graphd ask lists what waits": "graphd ask 会列出等待答复的询问",
+    "nobody: it was withdrawn": "无人：它已被撤回",
+    "{ask} needs no answer any more; answered by {by}": "{ask} 已不需要答复；答复者：{by}",
+    "{ask} is about another action than the one that was shown": "{ask} 所指的操作与所显示的不同",
+    "read the ask again, then decide anew": "请重新阅读该询问，再作决定",
+    "{ask} has no option {option}": "{ask} 没有选项 {option}",
+    "one of: {options}": "可选：{options}",
+    "{ask} needs one of its options": "{ask} 需要选择其中一个选项",
+    "{ask} can't be answered for the scope {scope}": "{ask} 不能以范围 {scope} 答复",
+}
