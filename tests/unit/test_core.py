@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphd.core import derive, verbs
+from graphd.core import derive
 from graphd.core.commands import (
     Acknowledge,
     AttemptEnded,
@@ -26,7 +26,7 @@ from graphd.core.commands import (
     RetryNodes,
     Tick,
 )
-from graphd.core.decide import decide
+from graphd.core.decide import _VERBS, decide
 from graphd.core.draft import Draft
 from graphd.core.events import DAEMON, Event, Refused
 from graphd.core.evolve import MalformedLog, evolve
@@ -755,7 +755,7 @@ def test_a_refusal_after_writes_takes_them_back(monkeypatch: pytest.MonkeyPatch)
     drive = Drive()
     drive.run(plan(G, define("a"), define("b")))
     drive.run(ended(drive.state.graphs[G], "a", "failed"))
-    monkeypatch.setattr(verbs, "pause", late)
+    monkeypatch.setitem(_VERBS, Pause, ("pause", late))
     assert refused(drive, Pause(G)).code == "conflict"
     assert states(drive.state.graphs[G]) == {"a": "failed", "b": "running"}
     assert drive.state.graphs[G].queue == []
