@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from graphd.base.text import t
-from graphd.core.commands import Respond
+from graphd.core.commands import Respond, Revoke
 from graphd.core.draft import Draft
 from graphd.core.events import Actor, AnswerAsk, Refused
 from graphd.core.model import Ask, Node
@@ -68,7 +68,8 @@ def answer(
     """The first valid answer: logged, and carried out in the same change. The caller has checked that it is open."""
     node = draft.graph.nodes[ask.node] if ask.node else None
     draft.emit(
-        "ask_answered", node, ask=ask.id, by=by, option=option, text=text, scope=scope, comment=comment,
+        "ask_answered", node, ask=ask.id, by=str(by), option=option, text=text, scope=scope,
+        comment=str(comment) if comment else None,
         spent_by=ask.attempt if _is_heard(draft, ask) else None,
     )  # fmt: skip
     _EFFECTS.get(ask.kind, _nothing)(draft, draft.graph.asks[ask.id])
@@ -146,6 +147,17 @@ def _check_choice(draft: Draft, ask: Ask, command: Respond) -> None:
         )  # fmt: skip
 
 
+def revoke(draft: Draft, command: Revoke) -> None:
+    """A standing answer stands no more. Refuses what is none."""
+    ask = draft.graph.asks.get(command.ask)
+    if ask is None or ask.scope in (None, "once") or ask.is_revoked:
+        raise Refused(
+            "notFound", t("{ask} is no standing answer", ask=command.ask),
+            t("graphd ask --scopes lists them"), ask=command.ask, graph=draft.graph.id,
+        )  # fmt: skip
+    draft.emit("scope_revoked", draft.graph.nodes[ask.node] if ask.node else None, ask=ask.id)
+
+
 # ---- what an answer causes ------------------------------------------------------------------------------------------
 
 
@@ -159,8 +171,15 @@ def _is_heard(draft: Draft, ask: Ask) -> bool:
     return ask.key is not None and (ask.node, ask.role, ask.attempt) in draft.graph.live
 
 
+def _question(draft: Draft, ask: Ask) -> None:
+    from graphd.core.turns import turn_answered  # it asks by these functions
+
+    if not turn_answered(draft, ask):
+        _tell_agent(draft, ask)
+
+
 def _nothing(draft: Draft, ask: Ask) -> None:
     """The answer itself is all."""
 
 
-_EFFECTS: dict[str, Callable[[Draft, Ask], None]] = {"permission": _tell_agent, "question": _tell_agent}
+_EFFECTS: dict[str, Callable[[Draft, Ask], None]] = {"permission": _tell_agent, "question": _question}

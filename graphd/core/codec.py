@@ -130,19 +130,25 @@ def dump_node(node: Node) -> Row:
         row["output"] = _output(node.output)
     if node.failure is not None:
         row["failure"] = _failure(node.failure)
+    if node.candidate is not None:
+        row["candidate"] = _output(node.candidate)
+    if node.evidence:
+        row["evidence"] = [dict(found) for found in node.evidence]
     return row
 
 
 def load_node(row: Row) -> Node:
     """The inverse of `dump_node`, its derived fields unset."""
     row = dict(row)
-    output, failure = row.pop("output", None), row.pop("failure", None)
+    output, failure, candidate = row.pop("output", None), row.pop("failure", None), row.pop("candidate", None)
     return Node(
         definition=load_definition(row.pop("definition")),
         needs=tuple(row.pop("needs")),
         spent=Spent(**row.pop("spent")),
         output=Output(**output) if output is not None else None,
         failure=Failure(**failure) if failure is not None else None,
+        candidate=Output(**candidate) if candidate is not None else None,
+        evidence=tuple(row.pop("evidence", ())),
         **row,
     )
 
@@ -157,15 +163,18 @@ def dump_attempt(attempt: Attempt) -> Row:
     row["spent"] = _spent(attempt.spent)
     if attempt.identity is not None:
         row["identity"] = _identity(attempt.identity)
+    if attempt.failing is not None:
+        row["failing"] = _failure(attempt.failing)
     return row
 
 
 def load_attempt(row: Row) -> Attempt:
     """The inverse of `dump_attempt`."""
     row = dict(row)
-    identity, environment = row.pop("identity", None), row.pop("environment", None)
+    identity, environment, failing = row.pop("identity", None), row.pop("environment", None), row.pop("failing", None)
     return Attempt(
         environment=environment,
+        failing=Failure(**failing) if failing is not None else None,
         stuck_pids=tuple(row.pop("stuck_pids")),
         spent=Spent(**row.pop("spent")),
         identity=Identity(**identity) if identity is not None else None,

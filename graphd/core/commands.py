@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 from graphd.core.events import DAEMON, Actor, AttemptKey
 from graphd.core.model import Definition, Failure, Identity, Limits, Output, Source, Spent, State
+from graphd.core.policy import Leave
+from graphd.core.talk import Talk
 from graphd_protocol.states import AttemptOutcome, FailureClass, GraphStatus, NodeState, Outcome, SkipReason
 
 
@@ -147,6 +149,37 @@ class AttemptIdentified(NamedTuple):
     identity: Identity
 
 
+class AgentAsk(NamedTuple):
+    """A question of an agent. `key` is its own id of the request; options pass through unchanged."""
+
+    key: str
+    kind: Literal["permission", "question"]
+    title: str
+    action: dict[str, Any]
+    options: tuple[dict[str, str], ...]
+
+
+class AttemptSaid(NamedTuple):
+    """One step of an attempt's fold: what its agent said that the graph has to know. `trouble`: (class, reason)."""
+
+    graph: str
+    attempt: AttemptKey
+    leave: Leave
+    session: str | None = None
+    asks: tuple[AgentAsk, ...] = ()
+    gone: tuple[str, ...] = ()
+    candidate: Output | None = None
+    trouble: tuple[FailureClass, str] | None = None
+    is_cancelled: bool = False
+
+
+class Revoke(NamedTuple):
+    """A standing answer stands no more; what it allowed already is not taken back."""
+
+    graph: str
+    ask: str
+
+
 class AttemptEnded(NamedTuple):
     """Its tree is proven empty (or never was), its result captured and fsynced."""
 
@@ -159,6 +192,7 @@ class AttemptEnded(NamedTuple):
     signal: int | None = None
     output: Output | None = None
     spent: Spent = Spent()
+    unheard: tuple[str, ...] = ()  # keys of its questions whose answers did not reach it
 
 
 class AttemptStuck(NamedTuple):
@@ -190,8 +224,8 @@ class Tick(NamedTuple):
     """A timer of ours went off: the scheduler looks again."""
 
 
-Verb = Set | Import | Pause | Resume | RetryNodes | Cancel | Clear | Finish | Release | Acknowledge | Respond
-Fact = AttemptIdentified | AttemptEnded | AttemptStuck | DeadlineReached | DaemonStarted | Tick
+Verb = Set | Import | Pause | Resume | RetryNodes | Cancel | Clear | Finish | Release | Acknowledge | Respond | Revoke
+Fact = AttemptIdentified | AttemptSaid | AttemptEnded | AttemptStuck | DeadlineReached | DaemonStarted | Tick
 Command = Verb | Fact
 
 
@@ -209,6 +243,7 @@ class Request(NamedTuple):
     request_id: str | None = None
     fingerprint: str | None = None
     preview: Callable[[State], Any] | None = None
+    talk: Talk | None = None
 
 
 class Done(NamedTuple):

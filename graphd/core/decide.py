@@ -10,6 +10,7 @@ from graphd.core.commands import (
     Acknowledge,
     AttemptEnded,
     AttemptIdentified,
+    AttemptSaid,
     AttemptStuck,
     Cancel,
     Clear,
@@ -24,6 +25,7 @@ from graphd.core.commands import (
     Respond,
     Resume,
     RetryNodes,
+    Revoke,
     Set,
     Tick,
 )
@@ -76,7 +78,7 @@ def _drafts(state: State, tape: Tape, request: Request, now: int) -> list[Draft]
 
         return import_graph(state, tape, request, command, now=now)
     graph = state.graphs.get(command.graph)
-    if isinstance(command, AttemptIdentified | AttemptEnded | AttemptStuck | DeadlineReached):
+    if isinstance(command, AttemptIdentified | AttemptSaid | AttemptEnded | AttemptStuck | DeadlineReached):
         return facts.attempt_fact(state, tape, command, now=now)
     if graph is None:
         raise Refused(
@@ -98,6 +100,12 @@ def _respond(draft: Draft, command: Respond) -> None:
     respond(draft, command)
 
 
+def _revoke(draft: Draft, command: Revoke) -> None:
+    from graphd.core.asks import revoke
+
+    revoke(draft, command)
+
+
 # The verbs of one graph that is there: the operation that the change is called by, and its rules. Those that few graphs
 # see are imported with the first one, as above.
 _VERBS: dict[type, tuple[str, Callable[[Draft, Any], None]]] = {
@@ -110,6 +118,7 @@ _VERBS: dict[type, tuple[str, Callable[[Draft, Any], None]]] = {
     Release: ("release", facts.release),
     Acknowledge: ("acknowledge", verbs.acknowledge),
     Respond: ("respond", _respond),
+    Revoke: ("respond", _revoke),
 }
 
 

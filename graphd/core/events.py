@@ -93,6 +93,21 @@ class AnswerAsk(NamedTuple):
     ask: str
 
 
+class PromptAttempt(NamedTuple):
+    """Give it its next turn, in the same session: what the last check found missing."""
+
+    graph: str
+    attempt: AttemptKey
+
+
+class SendLines(NamedTuple):
+    """Numbered lines were committed for its agent."""
+
+    graph: str
+    attempt: AttemptKey
+    rows: tuple[tuple[int, str], ...]
+
+
 class RemoveGraphFiles(NamedTuple):
     """The graph was cleared: remove its attempt folders."""
 
@@ -106,7 +121,16 @@ class WakeAt(NamedTuple):
 
 
 Effect = (
-    StartAttempt | StopAttempt | RecheckAttempt | AdoptAttempt | CollectAttempt | AnswerAsk | RemoveGraphFiles | WakeAt
+    StartAttempt
+    | StopAttempt
+    | RecheckAttempt
+    | AdoptAttempt
+    | CollectAttempt
+    | AnswerAsk
+    | PromptAttempt
+    | SendLines
+    | RemoveGraphFiles
+    | WakeAt
 )
 
 

@@ -4,15 +4,14 @@
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from graphd.core import derive
 from graphd.core.codec import load_definition
 from graphd.core.events import Event
+from graphd.core.evolving import turns
 from graphd.core.model import (
     HISTORY_CAP,
-    Ask,
     Attempt,
     Delivery,
     Failure,
@@ -57,8 +56,11 @@ def evolve(state: State, tape: Tape, event: Event) -> None:
     _remember(graph, tape, event)
 
 
+_QUIET = frozenset({"attempt_identified", "attempt_session", "ask_spent", "delivery_created", "environment_set"})
+
+
 def _remember(graph: Graph, tape: Tape, event: Event) -> None:
-    if event.kind in ("attempt_identified", "delivery_created", "environment_set"):
+    if event.kind in _QUIET:
         return
     slug = graph.nodes[event.node].slug if event.node is not None else None
     detail = event.payload.get("reason") or event.payload.get("class") or event.payload.get("outcome")
@@ -267,7 +269,8 @@ def _node_retried(state: State, tape: Tape, event: Event) -> None:
 
 
 _FRESH: dict[str, Any] = {
-    "output": None, "failure": None, "skip": None, "cancel_reason": None, "blocked_by": None, "not_before": None,
+    "output": None, "failure": None, "candidate": None, "gaps": None, "evidence": (), "skip": None,
+    "cancel_reason": None, "blocked_by": None, "not_before": None,
     "started_at": None, "ended_at": None, "retries": 0, "lost_in_row": 0,
     "put_back_in_row": 0,
 }  # fmt: skip
@@ -292,7 +295,18 @@ def _attempt(state: State, event: Event) -> Attempt:
 
 def _attempt_started(state: State, tape: Tape, event: Event) -> None:
     p = event.payload
-    graph, node = _move(state, tape, event, "running")
+    graph = state.graphs[event.graph]
+    node = graph.nodes[event.node or ""]
+    if p["role"] == "worker":
+        _move(state, tape, event, "running")
+        tape.set(node, "last_number", p["number"])
+        tape.set(node, "attempts", node.attempts + 1)
+        tape.set(node, "started_at", event.at)
+        tape.set(node, "not_before", None)
+        tape.set(node, "candidate", None)
+        tape.set(node, "rounds", 0)
+    else:
+        tape.set(node, "role_numbers", {**(node.role_numbers or {}), p["role"]: p["number"]})
     attempt = Attempt(
         graph=event.graph, node=node.id, role=p["role"], number=p["number"], worker=p["worker"],
         profile=p["profile"], environment=p["environment"], started_at=event.at, deadline_at=p["deadline_at"],
@@ -300,10 +314,6 @@ def _attempt_started(state: State, tape: Tape, event: Event) -> None:
     )  # fmt: skip
     tape.put(graph.attempts, attempt.key, attempt)
     tape.put(graph.live, attempt.key, None)
-    tape.set(node, "last_number", attempt.number)
-    tape.set(node, "attempts", node.attempts + 1)
-    tape.set(node, "started_at", event.at)
-    tape.set(node, "not_before", None)
     tape.set(graph, "last_start_at", event.at)
     count = state.running_by_profile.get(attempt.profile, 0)
     tape.put(state.running_by_profile, attempt.profile, count + 1)
@@ -347,10 +357,11 @@ def _attempt_settled(state: State, tape: Tape, event: Event) -> None:
     tape.set(graph, "spent", _sum(graph.spent, spent))
     tape.set(attempt, "ended_at", event.at)
     tape.set(attempt, "stuck_pids", ())
-    if not attempt.is_counted:
+    if not attempt.is_counted and attempt.role == "worker":
         tape.set(node, "attempts", node.attempts - 1)
     _attempt_moved(tape, attempt, "settled")
     tape.drop(graph.live, attempt.key)
+    tape.drop(state.talks, (graph.id, attempt.key))
     tape.put(state.running_by_profile, attempt.profile, state.running_by_profile[attempt.profile] - 1)
 
 
@@ -359,34 +370,7 @@ def _sum(total: Spent, more: Spent) -> Spent:
     return Spent(total.tokens + more.tokens, cost, total.wall_ms + more.wall_ms)
 
 
-# ---- asks, deliveries ---------------------------------------------------------------------------------------------
-
-
-def _ask_opened(state: State, tape: Tape, event: Event) -> None:
-    p = event.payload
-    graph = state.graphs[event.graph]
-    ask = Ask(**{**p, "options": tuple(p["options"]), "scopes": tuple(p["scopes"])})
-    tape.put(graph.asks, ask.id, ask)
-    tape.put(graph.open_asks, ask.id, None)
-
-
-def _ask_answered(state: State, tape: Tape, event: Event) -> None:
-    p = event.payload
-    graph = state.graphs[event.graph]
-    ask = graph.asks[p["ask"]]
-    answered = replace(
-        ask, state="answered", answered_by=p["by"], option=p["option"], text=p["text"],
-        scope=p.get("scope"), comment=p.get("comment"), spent_by=p.get("spent_by"),
-    )  # fmt: skip
-    tape.put(graph.asks, ask.id, answered)
-    tape.drop(graph.open_asks, ask.id)
-
-
-def _ask_withdrawn(state: State, tape: Tape, event: Event) -> None:
-    graph = state.graphs[event.graph]
-    ask = graph.asks[event.payload["ask"]]
-    tape.put(graph.asks, ask.id, replace(ask, state="withdrawn"))
-    tape.drop(graph.open_asks, ask.id)
+# ---- deliveries -----------------------------------------------------------------------------------------------------
 
 
 def _delivery_created(state: State, tape: Tape, event: Event) -> None:
@@ -428,9 +412,7 @@ EVOLVERS: dict[str, Callable[[State, Tape, Event], None]] = {
     "attempt_stopping": _attempt_stopping,
     "attempt_stuck": _attempt_stuck,
     "attempt_settled": _attempt_settled,
-    "ask_opened": _ask_opened,
-    "ask_answered": _ask_answered,
-    "ask_withdrawn": _ask_withdrawn,
     "delivery_created": _delivery_created,
     "delivery_acknowledged": _delivery_acknowledged,
+    **turns.EVOLVERS,
 }

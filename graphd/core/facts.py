@@ -3,12 +3,14 @@ Attempt).
 """
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphd.base.text import t
+from graphd.core import rounds
 from graphd.core.commands import (
     AttemptEnded,
     AttemptIdentified,
+    AttemptSaid,
     AttemptStuck,
     DaemonStarted,
     DeadlineReached,
@@ -24,9 +26,10 @@ from graphd_protocol.states import AttemptOutcome, FailureClass
 
 LOST_IN_ROW_LIMIT = 3
 STARTS_LIMIT = 5
+CHECKS_LIMIT = 3  # checks of an attempt that end without a word, on average
 BACKOFF_LIMIT_MS = 3_600_000
 
-AttemptFact = AttemptIdentified | AttemptEnded | AttemptStuck | DeadlineReached
+AttemptFact = AttemptIdentified | AttemptSaid | AttemptEnded | AttemptStuck | DeadlineReached
 
 
 def attempt_fact(state: State, tape: Tape, fact: AttemptFact, *, now: int) -> list[Draft]:
@@ -42,6 +45,10 @@ def attempt_fact(state: State, tape: Tape, fact: AttemptFact, *, now: int) -> li
         case AttemptIdentified():
             if attempt.identity is None:
                 _emit(draft, "attempt_identified", attempt, identity=asdict(fact.identity))
+        case AttemptSaid():
+            from graphd.core.turns import said  # what agents say is imported with the first one that talks
+
+            said(draft, attempt, fact)
         case AttemptStuck():
             _stuck(draft, attempt, fact)
         case DeadlineReached():
@@ -69,7 +76,9 @@ def settle_attempt(draft: Draft, attempt: Attempt, fact: AttemptEnded) -> None:
     was_stuck = attempt.state == "stuck"
     outcome, failure_class = _verdict(graph, attempt, fact)
     is_counted = outcome not in ("put_back", "paused") and fact.outcome != "put_back"
-    reason = fact.reason or (t("it ran out of time") if failure_class == "timeout" else None)
+    reason = attempt.failing.reason if attempt.failing else fact.reason
+    reason = reason or (t("it ran out of time") if failure_class == "timeout" else None)
+    _close_asks(draft, node, attempt, fact)
     _emit(
         draft, "attempt_settled", attempt, outcome=outcome, failure_class=failure_class, reason=reason,
         exit_code=fact.exit_code, signal=fact.signal, spent=_spent_row(fact.spent), is_counted=is_counted,
@@ -77,23 +86,109 @@ def settle_attempt(draft: Draft, attempt: Attempt, fact: AttemptEnded) -> None:
     draft.then(CollectAttempt(graph.id, attempt.key))
     if was_stuck and graph.pause_cause == "stuck" and graph.stopping is None and not _has_stuck(graph):
         draft.emit("resumed")
-    _move_node(draft, node, attempt, outcome, failure_class, reason, fact.output)
+    if attempt.role == "verifier":
+        _verified(draft, node, attempt, fact.output)
+    else:
+        _worked(draft, node, attempt, Ended(outcome, failure_class, reason, fact.output))
+
+
+class Ended(NamedTuple):
+    """How a worker's attempt ended, for its node."""
+
+    outcome: AttemptOutcome
+    failure_class: FailureClass | None
+    reason: str | None
+    output: Output | None
+
+
+def _worked(draft: Draft, node: Node, attempt: Attempt, ended: Ended) -> None:
+    """A worker's attempt is settled: its node moves, unless a check has to speak first."""
+    if _live_check(draft.graph, node) is not None:
+        if ended.outcome != "achieved":
+            _stop_check(draft, node)
+        return  # the node moves when the check is settled too
+    if ended.outcome == "achieved" and rounds.is_checked(node) and not _is_verified(node):
+        rounds.end_round(draft, node, ended.output)
+        rounds.verify(draft, node, attempt)
+        conclude(draft)
+        return
+    if ended.outcome == "achieved" and node.candidate is not None:
+        ended = ended._replace(output=node.candidate)
+    _move_on(draft, node, attempt, ended)
+
+
+def _is_verified(node: Node) -> bool:
+    return bool(node.evidence) and node.gaps is None and node.evidence[-1]["round"] == node.rounds > 0
+
+
+def _live_check(graph: Graph, node: Node) -> Attempt | None:
+    key = (node.id, "verifier", (node.role_numbers or {}).get("verifier", 0))
+    return graph.attempts[key] if key in graph.live else None
+
+
+def _stop_check(draft: Draft, node: Node) -> None:
+    check = _live_check(draft.graph, node)
+    if check is not None and check.state in ("starting", "live"):
+        stop_attempt(draft, check.key, "end_of_turn")
+
+
+def _verified(draft: Draft, node: Node, check: Attempt, output: Output | None) -> None:
+    """A check is settled: its word decides about the worker, which may still live, or be settled already."""
+    worker = draft.graph.attempts[(node.id, "worker", node.last_number)]
+    is_moot = worker.state == "settled" and worker.outcome != "achieved"
+    if is_moot or check.outcome in ("cancelled", "paused", "put_back", "lost"):
+        _check_without_word(draft, node, worker, check)
+        return
+    is_achieved, gaps = rounds.judged(draft, node, check, output)
+    if worker.state == "settled":
+        verdict: AttemptOutcome = "achieved" if is_achieved else "failed"
+        failure_class: FailureClass | None = None if is_achieved else "verdict_fail"
+        _move_on(draft, node, worker, Ended(verdict, failure_class, gaps or None, node.candidate))
+    elif is_achieved:
+        stop_attempt(draft, worker.key, "end_of_turn")
+    elif not rounds.next_round(draft, node, worker):
+        _emit(draft, "attempt_failing", worker, **{"class": "verdict_fail"}, reason=gaps)
+        stop_attempt(draft, worker.key, "end_of_turn")
+
+
+def _check_without_word(draft: Draft, node: Node, worker: Attempt, check: Attempt) -> None:
+    """It was stopped, lost or never began: nobody's verdict. Where the result still counts it is checked again."""
+    graph = draft.graph
+    if worker.state == "settled" and worker.outcome != "achieved":
+        ended = Ended(worker.outcome or "lost", worker.failure_class, worker.reason, node.candidate)
+        _move_on(draft, node, worker, ended)
+        return
+    may_again = graph.stopping is None and check.number < CHECKS_LIMIT * graph.limits.attempts_per_node
+    if worker.state not in ("stopping", "stuck") and may_again:
+        rounds.verify(draft, node, worker)
+        conclude(draft)
+    elif worker.state == "settled":
+        _move_on(draft, node, worker, Ended(check.outcome or "lost", None, check.reason, node.candidate))
+    elif worker.state == "live":
+        reason = t("its check never gave a verdict: {reason}", reason=check.reason or check.outcome)
+        _emit(draft, "attempt_failing", worker, **{"class": "verdict_fail"}, reason=reason)
+        stop_attempt(draft, worker.key, "end_of_turn")
+
+
+def _move_on(draft: Draft, node: Node, attempt: Attempt, ended: Ended) -> None:
+    _move_node(draft, node, attempt, ended.outcome, ended.failure_class, ended.reason, ended.output)
     if node.state != "ready":
         _report(draft, node)
     ripple(draft, [node])
     conclude(draft)
 
 
-def _output_row(output: Output | None) -> dict[str, Any] | None:
-    """As `asdict`, which copies deeply and was a fifth of a settlement's cost."""
-    if output is None:
-        return None
-    return {
-        "text": output.text,
-        "total_bytes": output.total_bytes,
-        "media_type": output.media_type,
-        "is_cut": output.is_cut,
-    }
+def _close_asks(draft: Draft, node: Node, attempt: Attempt, fact: AttemptEnded) -> None:
+    """What it asked needs no answer any more; an answer that did not reach it is free for the next attempt."""
+    graph = draft.graph
+    for ask in [graph.asks[ask_id] for ask_id in graph.open_asks]:
+        if (ask.node, ask.role, ask.attempt) == attempt.key:
+            draft.emit("ask_withdrawn", node, ask=ask.id, reason=t("its attempt ended"))
+    if fact.unheard:
+        for ask in list(graph.asks.values()):
+            is_its = (ask.node, ask.role, ask.attempt) == attempt.key and ask.spent_by == attempt.number
+            if is_its and ask.key in fact.unheard and ask.option is not None:
+                draft.emit("ask_spent", node, ask=ask.id, attempt=None)
 
 
 def _spent_row(spent: Spent) -> dict[str, Any]:
@@ -111,6 +206,10 @@ def _verdict(graph: Graph, attempt: Attempt, fact: AttemptEnded) -> tuple[Attemp
     """
     if graph.stopping is not None and graph.stopping.verb in ("cancel", "clear"):
         return "cancelled", None
+    if attempt.failing is not None:
+        if attempt.failing.failure_class == "lost":
+            return "lost", None
+        return "failed", attempt.failing.failure_class
     if fact.outcome == "achieved":
         return "achieved", None
     if attempt.stop_reason == "timeout" and fact.outcome != "put_back":
@@ -124,7 +223,7 @@ def _move_node(
     draft: Draft, node: Node, attempt: Attempt, outcome: AttemptOutcome, failure_class: FailureClass | None,
     reason: str | None, output: Output | None,
 ) -> None:  # fmt: skip
-    kept = _output_row(output)
+    kept = rounds.output_row(output)
     if outcome == "achieved":
         draft.emit("node_achieved", node, output=kept)
     elif outcome == "cancelled":
@@ -210,7 +309,7 @@ def _fail(
 ) -> None:
     draft.emit(
         "node_failed", node, **{"class": failure_class}, reason=reason, attempt=f"{node.slug}@{attempt.number}",
-        output=_output_row(output),
+        output=rounds.output_row(output),
     )  # fmt: skip
 
 

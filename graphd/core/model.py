@@ -4,7 +4,7 @@ Times are ms since the epoch, for display. Ids are node ids (`gn-…`); people s
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphd.core.definition import Definition as Definition
 from graphd.core.definition import Retry as Retry
@@ -76,6 +76,10 @@ class Node:
     blocked_by: str | None = None
     child_session: str | None = None
     not_before: int | None = None
+    candidate: Output | None = None  # of the last round, while its check is awaited
+    gaps: str | None = None  # what the last check found missing
+    evidence: tuple[dict[str, Any], ...] = ()
+    role_numbers: dict[str, int] | None = None  # of attempts that are no worker's
     changed_at: int = 0
     started_at: int | None = None
     ended_at: int | None = None
@@ -125,6 +129,7 @@ class Attempt:
     reason: str | None = None
     exit_code: int | None = None
     signal: int | None = None
+    failing: Failure | None = None  # why its end is wanted, where its turn failed
     identity: Identity | None = None
     child_session: str | None = None
     resumes: int | None = None
@@ -181,6 +186,14 @@ class Ask:
     scope: str | None = None
     comment: str | None = None
     spent_by: int | None = None
+    is_revoked: bool | None = None
+
+
+class Talking(NamedTuple):
+    """How far an attempt's journal was read, and the number of the next line for its agent. No part of the log."""
+
+    cursor: tuple[int, int]
+    next_seq: int
 
 
 @dataclass(slots=True)
@@ -304,4 +317,5 @@ class State:
     timers: list[tuple[int, str, str]] = field(
         default_factory=list
     )  # a heap of (not before, graph, node); may be stale
+    talks: dict[tuple[str, tuple[str, str, int]], Talking] = field(default_factory=dict)
     are_queues_stale: bool = False  # a rollback took something back that the heaps still know

@@ -27,6 +27,7 @@ from graphd.core.restore import restore
 from graphd.store import rows
 from graphd.store.database import Database
 from graphd.store.refusals import StoreCorrupt
+from graphd.store.talks import Place, load_lines, load_talks, statements
 from graphd.store.writer import Decided, RequestRow
 
 Evolve = Callable[[State, Event], None]
@@ -119,6 +120,8 @@ class Log:
             self._add_graph(write, graph, events[graph.id])
         self._add_cleared(write, decided.changes, state)
         write.add(_INSERT_REQUEST, [_request_row(row, write.at) for row in decided.requests])
+        for statement, values in statements(decided.posted, decided.changes, state):
+            write.add(statement, values)
         return write
 
     def _add_graph(self, write: _Write, graph: Graph, events: Sequence[Event]) -> None:
@@ -173,7 +176,10 @@ class Log:
         """The state that the log says: each graph's newest base and every event after it. Raises StoreCorrupt."""
         found = await self.database.read(_read_log)
         with _collector_paused():
-            return self._replay(evolve, *found)
+            state = self._replay(evolve, *found)
+        talks = await self.database.read(load_talks)
+        state.talks = {place: talking for place, talking in talks.items() if _is_live(state, place)}
+        return state
 
     def _replay(self, evolve: Evolve, bases: list[Any], events: list[Any], tombstones: list[Any]) -> State:
         state = State(tombstones=dict(tombstones))
@@ -202,6 +208,10 @@ class Log:
                 t("the log can't be read at {place}: {trouble}", place=place, trouble=repr(error)),
                 path=self.database.path,
             ) from error
+
+    async def unsent(self) -> dict[Place, list[tuple[int, str]]]:
+        """Lines that keepers may lack, by attempt: for those who go on with them."""
+        return await self.database.read(load_lines)
 
     async def requests(self) -> dict[tuple[str, str], RequestRow]:
         """Every request id that is remembered, by scope and id."""
@@ -243,6 +253,11 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _is_live(state: State, place: Place) -> bool:
+    graph = state.graphs.get(place[0])
+    return graph is not None and place[1] in graph.live
 
 
 def _is_base_due(graph: Graph, mark: _Mark) -> bool:

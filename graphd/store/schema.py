@@ -19,6 +19,7 @@ from typing import Final
 
 from graphd.base.failpoints import failpoint
 from graphd.store.sqlite import APPLICATION_ID, transaction
+from graphd.store.talks import TABLES as TALKS
 from graphd_protocol.states import ATTEMPT_MOVES, ATTEMPT_STATES, GRAPH_STATUSES, NODE_STATES
 
 
@@ -99,7 +100,7 @@ _GUARDS = (
         BEGIN SELECT RAISE(ABORT, 'an event must follow the one before'); END""",
 )
 
-STEPS: Final = (Step(1, "tables", _TABLES), Step(2, "guards", _GUARDS))
+STEPS: Final = (Step(1, "tables", _TABLES), Step(2, "guards", _GUARDS), Step(3, "talks", TALKS))
 VERSION: Final = STEPS[-1].version
 
 

@@ -12,16 +12,17 @@ commit it may rest on. A client's cancellation never reaches the writer (archite
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from graphd.base.clock import Clock
 from graphd.base.failpoints import failpoint
 from graphd.base.text import t
 from graphd.core.commands import Capacity, Done, Import, Request, Set
 from graphd.core.decide import decide
-from graphd.core.events import Change, Effect, Refused
+from graphd.core.events import AttemptKey, Change, Effect, Refused, SendLines
 from graphd.core.model import State
 from graphd.core.schedule import schedule
+from graphd.core.talk import Line, Posted, Talk, post
 from graphd.core.tape import Tape
 
 T = TypeVar("T")
@@ -45,6 +46,21 @@ class Decided:
     changes: list[Change] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     requests: list[RequestRow] = field(default_factory=list)
+    posted: list[Posted] = field(default_factory=list)
+
+
+class Speech(NamedTuple):
+    """What drivers say, as far as the writer has to know. Both are pure and quick.
+
+    `first_seq`: the number of lines that an attempt's driver says by itself at its start. `lines`: the lines for its
+    agent that an effect stands for.
+    """
+
+    first_seq: Callable[[State, str, AttemptKey], int]
+    lines: Callable[[State, Effect], tuple[Line, ...]]
+
+
+SILENT = Speech(lambda state, graph, attempt: 0, lambda state, effect: ())
 
 
 @dataclass(slots=True)
@@ -59,9 +75,10 @@ class Writer:
 
     def __init__(
         self, state: State, *, commit: Callable[[Decided, State], Awaitable[None]], capacity: Callable[[], Capacity],
-        clock: Clock, requests: dict[tuple[str, str], RequestRow],
+        clock: Clock, requests: dict[tuple[str, str], RequestRow], speech: Speech = SILENT,
     ) -> None:  # fmt: skip
         self.state = state
+        self._speech = speech
         self._commit = commit
         self._capacity = capacity
         self._clock = clock
@@ -130,7 +147,8 @@ class Writer:
             changes, effects = schedule(self.state, tape, self._capacity(), now)
             decided.changes += changes
             decided.effects += effects
-            if decided.changes or decided.requests:
+            self._speak(tape, decided)
+            if decided.changes or decided.requests or decided.posted:
                 await self._commit(decided, self.state)
                 self.commits += 1
         except Exception as trouble:
@@ -161,12 +179,39 @@ class Writer:
             tape.rollback(mark)
             self.state.are_queues_stale = True
             return decision.done._replace(preview=preview)
+        if request.talk is not None:
+            self._post(tape, decided, request.talk)
         decided.changes += decision.changes
         decided.effects += decision.effects
         if request.request_id is not None:
             row = RequestRow(_scope(request), request.request_id, request.fingerprint or "", decision.done)
             decided.requests.append(row)
         return decision.done
+
+    def _post(self, tape: Tape, decided: Decided, talk: Talk) -> None:
+        """The lines and the cursor of a fold's step: before what the same step makes the graph say."""
+        first = self._speech.first_seq(self.state, talk.graph, talk.attempt)
+        posted = post(
+            self.state, tape, talk.graph, talk.attempt, lines=talk.lines, first=first, cursor=talk.cursor,
+            heard=talk.heard,
+        )  # fmt: skip
+        self._note_posted(decided, posted)
+
+    def _speak(self, tape: Tape, decided: Decided) -> None:
+        """The lines that effects stand for become rows of this transaction; sending them is an effect more."""
+        for effect in decided.effects:
+            lines = self._speech.lines(self.state, effect)
+            if lines:
+                attempt: AttemptKey = effect.attempt  # type: ignore[union-attr] # only effects on attempts have lines
+                graph: str = effect.graph  # type: ignore[union-attr] # as above
+                first = self._speech.first_seq(self.state, graph, attempt)
+                self._note_posted(decided, post(self.state, tape, graph, attempt, lines=lines, first=first))
+        sends = [SendLines(posted.graph, posted.attempt, posted.rows) for posted in decided.posted if posted.rows]
+        decided.effects[:0] = sends  # before a stop that they come with
+
+    def _note_posted(self, decided: Decided, posted: Posted | None) -> None:
+        if posted is not None:
+            decided.posted.append(posted)
 
     def _known(self, request: Request, decided: Decided) -> Done | None:
         """The answer that this request id already got; refused when it came with other params."""

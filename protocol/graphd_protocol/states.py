@@ -23,7 +23,7 @@ Phase: TypeAlias = Literal[
     "merging", "joining", "stopping", "stuck", "queued", "cooling_down",
 ]  # fmt: skip
 StopVerb: TypeAlias = Literal["pause", "cancel", "clear"]
-StopReason: TypeAlias = Literal["pause", "cancel", "clear", "timeout", "budget", "required_failure"]
+StopReason: TypeAlias = Literal["pause", "cancel", "clear", "timeout", "budget", "required_failure", "end_of_turn"]
 ActorKind: TypeAlias = Literal["person", "agent", "attempt", "daemon", "policy"]
 AskKind: TypeAlias = Literal["permission", "question", "escalation", "approval", "trust", "proposal"]
 AskState: TypeAlias = Literal["open", "answered", "withdrawn"]

@@ -148,7 +148,8 @@ class Drive:
     def _check_graph(self, graph: Graph) -> None:
         live = [a for a in graph.attempts.values() if a.state != "settled"]
         running = [n.id for n in graph.nodes.values() if n.state == "running"]
-        assert sorted(a.node for a in live) == sorted(running), "running is exactly: one unsettled attempt"
+        assert {a.node for a in live} == set(running), "running is exactly: an attempt of it is not settled"
+        assert len({(a.node, a.role) for a in live}) == len(live), "one at a time for a node and role"
         assert len(running) <= graph.limits.concurrency
         assert (graph.pause_reason is not None) == (
             graph.status in ("user_paused", "infra_paused", "blocked", "budget_limited")
@@ -157,11 +158,9 @@ class Drive:
         assert not (graph.is_ended and (live or graph.stopping))
         assert len(graph.history) <= 64
         for node in graph.nodes.values():
-            counted = [a for a in graph.attempts.values() if a.node == node.id and a.is_counted]
-            assert len(counted) == node.attempts <= graph.limits.attempts_per_node
-            assert [a.number for a in graph.attempts.values() if a.node == node.id] == list(
-                range(1, node.last_number + 1)
-            )
+            workers = [a for a in graph.attempts.values() if (a.node, a.role) == (node.id, "worker")]
+            assert sum(a.is_counted for a in workers) == node.attempts <= graph.limits.attempts_per_node
+            assert [a.number for a in workers] == list(range(1, node.last_number + 1))
         self._check_next_step(graph, live)
 
     def _check_next_step(self, graph: Graph, live: list[Attempt]) -> None:
@@ -192,7 +191,8 @@ class Drive:
 
 def define(slug: str, *needs: str, **more: Any) -> Definition:
     """A node for the worker `shell`; required unless said otherwise."""
-    return Definition(slug, f"do {slug}", "shell", needs=needs, **({"required": True} | more))
+    given: dict[str, Any] = {"worker": "shell", "needs": needs, "required": True} | more
+    return Definition(slug, f"do {slug}", **given)
 
 
 def plan(graph: str, *definitions: Definition, limits: Limits | None = None, **more: Any) -> Set:

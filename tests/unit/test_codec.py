@@ -43,18 +43,21 @@ NODE = Node(
     last_number=3, rounds=1, retries=1, lost_in_row=1, put_back_in_row=2,
     output=Output("日本\n", 7, "text/plain", True), failure=Failure("timeout", "too long", "a@3"),
     skip="no_input", cancel_reason="c", blocked_by="gn-2",
-    child_session="s", not_before=8, changed_at=9, started_at=10, ended_at=11, spent=SPENT,
+    child_session="s", not_before=8, candidate=Output("c", 1, "text/plain", True), gaps="none", changed_at=9,
+    evidence=({"round": 1},), role_numbers={"verifier": 2}, started_at=10, ended_at=11, spent=SPENT,
 )  # fmt: skip
 ATTEMPT = Attempt(
     graph="g", node="gn-1", role="worker", number=3, worker="shell", profile="shell", environment="e", started_at=1,
     state="settled", stop_reason="timeout", outcome="failed", failure_class="timeout", reason="r", exit_code=1,
-    signal=9, identity=Identity("b", "p", 1, 2, 3), child_session="s", resumes=2, cursor=4, deadline_at=5,
+    signal=9, failing=Failure("limit", "too much"), identity=Identity("b", "p", 1, 2, 3), child_session="s",
+    resumes=2, cursor=4, deadline_at=5,
     stuck_pids=(6, 7), ended_at=8, spent=SPENT, is_counted=False,
 )  # fmt: skip
 ASK = Ask(
     id="k", kind="permission", title="t", action={"a": [1, {"b": None}]}, action_hash="h", options=({"id": "yes"},),
     opened_at=1, node="gn-1", attempt=3, scopes=("once", "graph"), deadline_at=2, default="no", state="answered",
-    answered_by="me", option="yes", text="x",
+    answered_by="me", option="yes", text="x", role="worker", key="7", scope="graph", comment="c", spent_by=3,
+    is_revoked=True,
 )  # fmt: skip
 DELIVERY = Delivery("d", "agent:x:y:z", "g", "result", "text", 1, "gn-1", True)
 GRAPH = Graph(

@@ -13,4 +13,10 @@ TEXTS: Final[dict[str, str]] = {
     "one of: {options}": "可选：{options}",
     "{ask} needs one of its options": "{ask} 需要选择其中一个选项",
     "{ask} can't be answered for the scope {scope}": "{ask} 不能以范围 {scope} 答复",
+    "{ask} is no standing answer": "{ask} 不是长期有效的答复",
+    "graphd ask --scopes lists them": "graphd ask --scopes 会列出它们",
+    "{node}: its agent cancelled the turn by itself": "{node}：其代理自行取消了本轮",
+    "rule {rule}": "规则 {rule}",
+    "its end": "其结束",
+    "the answer to {ask}, which reached nobody": "对 {ask} 的答复，此前未送达任何人",
 }

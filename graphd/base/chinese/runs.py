@@ -71,4 +71,13 @@ TEXTS: Final[dict[str, str]] = {
     "required node {node} failed: {reason}": "必需节点 {node} 失败：{reason}",
     "every end of the graph failed, or was skipped because what came before it failed": "图的每个末端都已失败，"
     "或因其上游失败而被跳过",
+    # what agents say, and what checks find
+    "its agent took it back": "其 agent 已收回",
+    "its attempt ended": "其尝试已结束",
+    "its agent cancelled the turn by itself": "其 agent 自行取消了本轮",
+    "the check failed": "检查未通过",
+    "the check gave no verdict: {reason}": "检查没有给出结论：{reason}",
+    "the check's answer is no verdict": "检查的答复不是结论",
+    "the check named no gaps": "检查没有指出缺失之处",
+    "its check never gave a verdict: {reason}": "其检查始终没有给出结论：{reason}",
 }

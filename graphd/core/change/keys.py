@@ -53,6 +53,12 @@ HISTORY_KINDS: Final[dict[str, str]] = {
     "ask_opened": "unknown",
     "ask_answered": "unknown",
     "ask_withdrawn": "unknown",
+    "ask_spent": "unknown",
+    "scope_revoked": "unknown",
+    "attempt_session": "unknown",
+    "attempt_failing": "unknown",
+    "round_ended": "unknown",
+    "node_verified": "unknown",
     "delivery_created": "unknown",
     "delivery_acknowledged": "unknown",
 }

@@ -29,14 +29,11 @@ async def fill(folder: Path) -> None:
 
 
 def freeze(path: Path) -> None:
-    """Dump what the newest schema and, as long as neither is released, schema 1 (no guards) hold."""
+    """Dump what the newest schema holds."""
     connection = sqlite3.connect(path, isolation_level=None)
     for statement in NEUTRAL:
         connection.execute(statement)
     write(connection, VERSION)
-    for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-        connection.execute(f"DROP TRIGGER {name}")
-    write(connection, 1)
     connection.close()
 
 

@@ -1,0 +1,180 @@
+"""Whether an agent may do a thing without a person: the table of execution.md, People, as a pure function.
+
+Order: deny globs, ask globs, allow globs, scopes that people granted, the table. Paths are real paths (the driver has
+resolved links); what lies outside the node's root is never covered by a rule for what is inside.
+"""
+
+import fnmatch
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from graphd_protocol.states import Permissions
+
+Word = Literal["allow", "ask", "deny"]
+Scope = tuple[str, str, str, str]
+"""(tool kind, glob, allow or deny, ask id)"""
+
+CHANGES: Final = frozenset({"edit", "move", "delete"})
+HARMLESS: Final = frozenset({"read", "search", "think"})
+READERS: Final = frozenset(
+    {"basename", "cat", "cmp", "cut", "df", "diff", "dirname", "du", "echo", "file", "grep", "head", "jq", "ls", "nl"}
+    | {"md5sum", "pwd", "readlink", "realpath", "rg", "sha256sum", "sort", "stat", "tail", "tr", "tree", "true", "wc"}
+    | {"which"}
+)
+READING_GIT: Final = frozenset({"blame", "describe", "diff", "grep", "log", "ls-files", "rev-parse", "show", "status"})
+WRITING_OPTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "sort": ("-o", "--o"),
+    "tree": ("-o",),
+    "rg": ("--pre", "--hostname-bin"),
+    "file": ("-C", "--c"),
+    "git": ("-O", "--open", "--out", "--ext", "--textconv"),
+}
+_SHELL_MEANS: Final = re.compile(r"[;&|<>`$\n\r(){}*?!~#\\]")
+
+
+class Leave(NamedTuple):
+    """What an attempt may do, and who could be asked: frozen with its order.
+
+    `globs` are (deny, ask, allow) as `toolKind:glob`; `writes` bounds edits inside `root`.
+    """
+
+    permissions: Permissions = "edit"
+    root: str = "/"
+    writes: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    detached: Literal["wait", "deny"] = "wait"
+    is_attended: bool = True
+
+
+class Ruling(NamedTuple):
+    """The word, and the name of the rule that said it, for the log."""
+
+    verdict: Word
+    rule: str
+
+
+def permit(action: dict[str, Any], leave: Leave, *, scopes: Sequence[Scope] = ()) -> Ruling:
+    """What becomes of a permission that an agent asks for. `action`: toolKind, paths, command."""
+    kind = str(action.get("toolKind") or "other")
+    for word, globs in (("deny", leave.deny), ("ask", leave.ask), ("allow", leave.allow)):
+        for glob in globs:
+            if _covers(glob, kind, action, leave):
+                return Ruling(_word(word), f"{word} {glob}")
+    for scope_kind, glob, word, ask in scopes:
+        if scope_kind == kind and _covers(f"{kind}:{glob}", kind, action, leave):
+            return Ruling(_word(word), ask)
+    return Ruling(_by_table(kind, action, leave), f"{leave.permissions}/{kind}")
+
+
+def _word(word: str) -> Word:
+    return "allow" if word == "allow" else "deny" if word == "deny" else "ask"
+
+
+def _by_table(kind: str, action: dict[str, Any], leave: Leave) -> Word:
+    permissions = leave.permissions
+    if kind in HARMLESS:
+        return "allow"
+    if kind == "fetch":
+        return "allow" if permissions == "full" else "ask"
+    if kind in CHANGES:
+        return _change(action, leave)
+    if kind == "execute":
+        if permissions == "full":
+            return "allow"
+        if permissions == "edit":
+            return "ask"
+        return "allow" if only_reads(str(action.get("command") or "")) else "deny"
+    return "deny" if permissions == "read" else "ask"
+
+
+def _change(action: dict[str, Any], leave: Leave) -> Word:
+    if leave.permissions == "read":
+        return "deny"
+    paths = _paths(action)
+    if not paths or not all(is_inside(path, leave.root) for path in paths):
+        return "ask"
+    if leave.permissions == "edit" and leave.writes:
+        inner = [posixpath.relpath(path, leave.root) for path in paths]
+        return "allow" if all(any(matches(path, glob) for glob in leave.writes) for path in inner) else "ask"
+    return "allow"
+
+
+def only_reads(command: str) -> bool:
+    """One command of the read-only list, without anything that a shell would make more of."""
+    if _SHELL_MEANS.search(command):
+        return False
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    if not words or any(word.startswith(WRITING_OPTIONS.get(words[0], ("\0",))) for word in words[1:]):
+        return False
+    if words[0] == "git":
+        return len(words) > 1 and words[1] in READING_GIT
+    return words[0] in READERS
+
+
+# ---- globs --------------------------------------------------------------------------------------------------------
+
+
+def glob_of(action: dict[str, Any]) -> str | None:
+    """What a standing answer to this action would cover: the folder of its one path, or a command's first word."""
+    kind, paths = action.get("toolKind"), _paths(action)
+    if kind == "execute":
+        words = str(action.get("command") or "").split()
+        return f"{words[0]} *" if words and not _SHELL_MEANS.search(words[0]) else None
+    if len(paths) != 1:
+        return None
+    return posixpath.join(posixpath.dirname(paths[0]), "**")
+
+
+def _covers(rule: str, kind: str, action: dict[str, Any], leave: Leave) -> bool:
+    """Whether `toolKind:glob` (or `*:glob`) is about all of this action."""
+    rule_kind, _, glob = rule.partition(":")
+    if rule_kind not in ("*", kind):
+        return False
+    if not glob:
+        return True
+    if kind == "execute":
+        command = str(action.get("command") or "")
+        is_one = not _SHELL_MEANS.search(command)
+        return is_one and (fnmatch.fnmatchcase(command, glob) or f"{command} *" == glob)
+    paths = _paths(action)
+    absolute = glob if glob.startswith("/") else posixpath.join(leave.root, glob)
+    return bool(paths) and all(matches(path, absolute) for path in paths)
+
+
+def _paths(action: dict[str, Any]) -> list[str]:
+    found: Iterable[Any] = action.get("paths") or ()
+    return [posixpath.normpath(str(path)) for path in found]
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Whether an absolute path lies in a folder."""
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def matches(path: str, glob: str) -> bool:
+    """Whether a path matches a glob in which `**` crosses folders and `*` does not."""
+    return re.fullmatch(_pattern(glob), path) is not None
+
+
+def _pattern(glob: str) -> str:
+    out, rest = "", glob
+    while rest:
+        if rest.startswith("**/"):
+            out, rest = out + "(?:[^/]+/)*", rest[3:]
+        elif rest.startswith("**"):
+            out, rest = out + ".*", rest[2:]
+        elif rest[0] == "*":
+            out, rest = out + "[^/]*", rest[1:]
+        elif rest[0] == "?":
+            out, rest = out + "[^/]", rest[1:]
+        else:
+            out, rest = out + re.escape(rest[0]), rest[1:]
+    return out

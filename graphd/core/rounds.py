@@ -1,0 +1,102 @@
+"""From a turn's result to a result that counts: rounds of worker and check (spec model.md, Planner, rounds, verifier).
+
+A candidate without a check is accepted. With one, a verifier of its own (a command, or a fresh child that fails closed)
+says achieved or names gaps; gaps go back into the same session while rounds last. The node stays running throughout:
+an attempt of it, the worker's or the verifier's, is not settled.
+"""
+
+import json
+from typing import Any
+
+from graphd.base.text import t
+from graphd.core.draft import Draft
+from graphd.core.events import PromptAttempt, StartAttempt
+from graphd.core.model import Attempt, Graph, Node, Output
+from graphd.core.verbs import stop_attempt
+
+GAPS_LIMIT = 4096
+
+
+def output_row(output: Output | None) -> dict[str, Any] | None:
+    """As `asdict`, which copies deeply and was a fifth of a settlement's cost."""
+    if output is None:
+        return None
+    return {
+        "text": output.text,
+        "total_bytes": output.total_bytes,
+        "media_type": output.media_type,
+        "is_cut": output.is_cut,
+    }
+
+
+def is_checked(node: Node) -> bool:
+    """Its results are looked at before they count."""
+    return node.definition.verify is not None
+
+
+def candidate(draft: Draft, node: Node, attempt: Attempt, output: Output) -> None:
+    """A talking attempt gave a result, and lives: check it, or accept it and end the attempt."""
+    if attempt.role == "worker" and is_checked(node):
+        end_round(draft, node, output)
+        verify(draft, node, attempt)
+        return
+    stop_attempt(draft, attempt.key, "end_of_turn")
+
+
+def end_round(draft: Draft, node: Node, output: Output | None) -> None:
+    """The worker's turn is over; what it made waits for the check."""
+    draft.emit("round_ended", node, round=node.rounds + 1, output=output_row(output))
+
+
+def verify(draft: Draft, node: Node, worker: Attempt) -> None:
+    """Start the check as an attempt of its own, in the slot that the node holds."""
+    check = node.definition.verify
+    assert check is not None  # noqa: S101  `is_checked`
+    number = 1 + (node.role_numbers or {}).get("verifier", 0)
+    draft.emit(
+        "attempt_started", node, role="verifier", number=number, worker="shell" if check.run else check.worker,
+        profile="shell" if check.run else worker.profile, environment=draft.graph.environment,
+        deadline_at=draft.now + node.definition.timeout_ms, resumes=None,
+    )  # fmt: skip
+    draft.then(StartAttempt(draft.graph.id, (node.id, "verifier", number)))
+
+
+def judged(draft: Draft, node: Node, verifier: Attempt, output: Output | None) -> tuple[bool, str]:
+    """Read the verifier's word and keep it as evidence: (achieved, gaps). Missing or malformed is not achieved."""
+    check = node.definition.verify
+    if check is not None and check.run is not None:
+        is_achieved = verifier.outcome == "achieved"
+        gaps = "" if is_achieved else verifier.reason or t("the check failed")
+    elif verifier.outcome != "achieved":
+        is_achieved, gaps = False, t("the check gave no verdict: {reason}", reason=verifier.reason or verifier.outcome)
+    else:
+        is_achieved, gaps = _word_of(output)
+    draft.emit(
+        "node_verified", node, round=node.rounds, is_achieved=is_achieved, gaps=str(gaps)[:GAPS_LIMIT],
+        by=f"{node.slug}.verifier@{verifier.number}", command=check.run if check else None,
+        exit_code=verifier.exit_code,
+    )  # fmt: skip
+    return is_achieved, str(gaps)[:GAPS_LIMIT]
+
+
+def _word_of(output: Output | None) -> tuple[bool, str]:
+    try:
+        said = json.loads(output.text) if output is not None and not output.is_cut else None
+    except ValueError:
+        said = None
+    if not isinstance(said, dict) or said.get("verdict") not in ("achieved", "not_achieved"):
+        return False, t("the check's answer is no verdict")
+    gaps = said.get("gaps", [])
+    named = [str(gap) for gap in gaps] if isinstance(gaps, list) else [str(gaps)]
+    if said["verdict"] == "achieved":
+        return (True, "") if not named else (False, "\n".join(named))
+    return False, "\n".join(named) or t("the check named no gaps")
+
+
+def next_round(draft: Draft, node: Node, worker: Attempt) -> bool:
+    """Tell a live worker the gaps, in its session; False where it has no round left, or is gone."""
+    graph: Graph = draft.graph
+    if worker.state != "live" or node.rounds >= graph.limits.rounds_per_attempt:
+        return False
+    draft.then(PromptAttempt(graph.id, worker.key))
+    return True

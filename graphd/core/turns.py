@@ -1,0 +1,175 @@
+"""What an agent says in its turn: its session, questions, a result (spec execution.md, How a turn ends, People).
+
+A question is answered by policy where a rule covers it, else it waits for a person. A result is a candidate: `rounds`
+says what becomes of it.
+"""
+
+from typing import Any
+
+from graphd.base.text import t
+from graphd.core import asks, rounds
+from graphd.core.commands import AgentAsk, AttemptSaid
+from graphd.core.draft import Draft
+from graphd.core.events import AnswerAsk
+from graphd.core.model import Ask, Attempt, Graph, Node
+from graphd.core.policy import Ruling, glob_of, permit
+from graphd.core.verbs import stop_attempt
+
+
+def said(draft: Draft, attempt: Attempt, fact: AttemptSaid) -> None:
+    """Apply one step of an attempt's fold, in the order in which it was said."""
+    node = draft.graph.nodes[attempt.node]
+    if fact.session is not None and fact.session != attempt.child_session:
+        _emit(draft, "attempt_session", attempt, session=fact.session)
+    for key in fact.gone:
+        _gone(draft, attempt, key)
+    for question in fact.asks:
+        _asked(draft, node, attempt, question, fact)
+    if attempt.state not in ("starting", "live"):
+        return  # its end is wanted: what it still says counts no more
+    if fact.candidate is not None:
+        rounds.candidate(draft, node, attempt, fact.candidate)
+    elif fact.trouble is not None:
+        _turn_failed(draft, attempt, fact)
+    elif fact.is_cancelled:
+        _ask_what_now(draft, node, attempt)
+
+
+def _emit(draft: Draft, kind: str, attempt: Attempt, /, **payload: Any) -> None:
+    draft.emit(kind, draft.graph.nodes[attempt.node], role=attempt.role, number=attempt.number, **payload)
+
+
+def _gone(draft: Draft, attempt: Attempt, key: str) -> None:
+    for ask in _asks_of(draft.graph, attempt):
+        if ask.key == key:
+            asks.withdraw(draft, ask, t("its agent took it back"))
+
+
+def _asks_of(graph: Graph, attempt: Attempt) -> list[Ask]:
+    """The open asks of an attempt."""
+    found = map(graph.asks.__getitem__, graph.open_asks)
+    return [ask for ask in found if (ask.node, ask.role, ask.attempt) == attempt.key]
+
+
+# ---- questions ----------------------------------------------------------------------------------------------------
+
+
+def _asked(draft: Draft, node: Node, attempt: Attempt, question: AgentAsk, fact: AttemptSaid) -> None:
+    known = [
+        ask for ask in draft.graph.asks.values()
+        if ask.key == question.key and (ask.node, ask.role, ask.attempt) == attempt.key and ask.state != "withdrawn"
+    ]  # fmt: skip
+    if known:
+        return
+    unspent = _unspent(draft.graph, attempt, question)
+    ruling = _ruling(draft.graph, attempt, question, fact)
+    ask = asks.open_ask(
+        draft, kind=question.kind, title=question.title, options=question.options, node=node, attempt=attempt.number,
+        role=attempt.role, key=question.key, action=question.action,
+        scopes=("once", "attempt", "graph") if _rule_of(question) else ("once",),
+    )  # fmt: skip
+    if attempt.state in ("stopping", "stuck"):
+        asks.answer(draft, ask, by=t("its end"), option=None)
+    elif unspent is not None:
+        draft.emit("ask_spent", node, ask=unspent.id, attempt=attempt.number)
+        asks.answer(
+            draft, ask, by=unspent.answered_by or "", option=_same_option(unspent, ask), text=unspent.text,
+            comment=t("the answer to {ask}, which reached nobody", ask=unspent.id),
+        )  # fmt: skip
+    elif ruling is not None and ruling.verdict != "ask":
+        option = choose(question, ruling.verdict)
+        if option is not None or ruling.verdict == "deny":
+            asks.answer(draft, ask, by=t("rule {rule}", rule=ruling.rule), option=option)
+
+
+def _ruling(graph: Graph, attempt: Attempt, question: AgentAsk, fact: AttemptSaid) -> Ruling | None:
+    if question.kind != "permission":
+        return Ruling("deny", "asks.detached") if _is_alone(fact) else None
+    ruling = permit(question.action, fact.leave, scopes=scopes_of(graph, attempt))
+    if ruling.verdict == "ask" and _is_alone(fact):
+        return Ruling("deny", "asks.detached")
+    return ruling
+
+
+def _is_alone(fact: AttemptSaid) -> bool:
+    return fact.leave.detached == "deny" and not fact.leave.is_attended
+
+
+def _rule_of(question: AgentAsk) -> str | None:
+    return glob_of(question.action) if question.kind == "permission" else None
+
+
+def scopes_of(graph: Graph, attempt: Attempt) -> list[tuple[str, str, str, str]]:
+    """Standing answers of people as (tool kind, glob, allow or deny, ask id): of the graph, and of this attempt."""
+    found = []
+    for ask in graph.asks.values():
+        is_here = ask.scope == "graph" or (ask.scope == "attempt" and (ask.node, ask.role, ask.attempt) == attempt.key)
+        glob = glob_of(ask.action) if is_here and not ask.is_revoked else None
+        kinds = [option["kind"] for option in ask.options if option["id"] == ask.option]
+        if glob is not None and kinds:
+            verdict = "allow" if kinds[0].startswith("allow") else "deny"
+            found.append((str(ask.action.get("toolKind")), glob, verdict, ask.id))
+    return found
+
+
+def _unspent(graph: Graph, attempt: Attempt, question: AgentAsk) -> Ask | None:
+    """A person's answer to the same action that an earlier attempt of this node never heard."""
+    wanted = asks.action_hash(question.action)
+    for ask in graph.asks.values():
+        is_same = (ask.node, ask.role, ask.action_hash) == (attempt.node, attempt.role, wanted)
+        if is_same and ask.state == "answered" and ask.option is not None and ask.key and ask.spent_by is None:
+            return ask
+    return None
+
+
+def _same_option(unspent: Ask, ask: Ask) -> str | None:
+    """The option of the same kind: ids are the agent's, and may differ from process to process."""
+    kind = next((option["kind"] for option in unspent.options if option["id"] == unspent.option), None)
+    return next((option["id"] for option in ask.options if option["kind"] == kind), None)
+
+
+def choose(question: AgentAsk, verdict: str) -> str | None:
+    """The option that says this once; never the agent's own "always" (execution.md, People)."""
+    wanted = "allow_once" if verdict == "allow" else "reject_once"
+    return next((option["id"] for option in question.options if option["kind"] == wanted), None)
+
+
+# ---- a turn's end without a result --------------------------------------------------------------------------------
+
+
+def _turn_failed(draft: Draft, attempt: Attempt, fact: AttemptSaid) -> None:
+    """The process may live on: its end is wanted, and `attempt_failing` keeps why for the settlement."""
+    assert fact.trouble is not None  # noqa: S101  looked at by `said`
+    failure_class, reason = fact.trouble
+    _emit(draft, "attempt_failing", attempt, **{"class": failure_class}, reason=reason)
+    stop_attempt(draft, attempt.key, "end_of_turn")
+
+
+def _ask_what_now(draft: Draft, node: Node, attempt: Attempt) -> None:
+    """Cancelled, and not by us: the node stays running until a person says what now."""
+    asks.open_ask(
+        draft, kind="question", title=t("{node}: its agent cancelled the turn by itself", node=node.slug),
+        action={"toolKind": "turn", "attempt": f"{node.slug}@{attempt.number}"},
+        options=(
+            {"id": "continue", "kind": "allow_once", "label": "Continue"},
+            {"id": "retry", "kind": "allow_once", "label": "Try again"},
+            {"id": "fail", "kind": "reject_once", "label": "Let it fail"},
+        ),
+        node=node, attempt=attempt.number, role=attempt.role,
+    )  # fmt: skip
+
+
+def turn_answered(draft: Draft, ask: Ask) -> bool:
+    """Carry out the answer to `_ask_what_now`; False where the ask is another."""
+    if ask.action.get("toolKind") != "turn":
+        return False
+    attempt = draft.graph.attempts.get((ask.node or "", ask.role or "worker", ask.attempt or 0))
+    if attempt is None or attempt.state not in ("starting", "live"):
+        return True
+    if ask.option == "continue":
+        draft.then(AnswerAsk(draft.graph.id, attempt.key, ask.id))
+        return True
+    failure = "exec_failed" if ask.option == "fail" else "lost"
+    _emit(draft, "attempt_failing", attempt, **{"class": failure}, reason=t("its agent cancelled the turn by itself"))
+    stop_attempt(draft, attempt.key, "end_of_turn")
+    return True

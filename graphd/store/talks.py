@@ -1,0 +1,78 @@
+"""The talk with agents, durable: how far each journal was read, and every line that its keeper may not have yet.
+
+No part of the log: a line is a consequence of what was decided, kept because the daemon that decided it may die before
+it is sent. Rows go when the journal shows their lines, and with the settlement. Source: execution.md, Exactly once.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+from graphd.core.events import AttemptKey, Change
+from graphd.core.model import State, Talking
+from graphd.core.talk import Posted
+
+Place = tuple[str, AttemptKey]
+
+TABLES = (
+    """CREATE TABLE talks (
+        graph TEXT NOT NULL REFERENCES graphs (id) ON DELETE CASCADE, node TEXT NOT NULL, role TEXT NOT NULL,
+        number INTEGER NOT NULL, offset INTEGER NOT NULL, idx INTEGER NOT NULL, next_seq INTEGER NOT NULL,
+        PRIMARY KEY (graph, node, role, number)) WITHOUT ROWID""",
+    """CREATE TABLE outbox (
+        graph TEXT NOT NULL REFERENCES graphs (id) ON DELETE CASCADE, node TEXT NOT NULL, role TEXT NOT NULL,
+        number INTEGER NOT NULL, seq INTEGER NOT NULL, line TEXT NOT NULL,
+        PRIMARY KEY (graph, node, role, number, seq))""",
+    """CREATE TRIGGER talks_forward BEFORE UPDATE ON talks
+        WHEN NEW.next_seq < OLD.next_seq OR (NEW.offset, NEW.idx) < (OLD.offset, OLD.idx)
+        BEGIN SELECT RAISE(ABORT, 'a talk may not go back'); END""",
+    """CREATE TRIGGER outbox_final BEFORE UPDATE ON outbox
+        BEGIN SELECT RAISE(ABORT, 'a line may not change'); END""",
+)
+
+_UPSERT_TALK = """INSERT INTO talks (graph, node, role, number, offset, idx, next_seq) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (graph, node, role, number) DO UPDATE SET offset = excluded.offset, idx = excluded.idx,
+    next_seq = excluded.next_seq"""
+_INSERT_LINE = "INSERT INTO outbox (graph, node, role, number, seq, line) VALUES (?, ?, ?, ?, ?, ?)"
+_OF_ATTEMPT = "graph = ? AND node = ? AND role = ? AND number = ?"
+_DROP_HEARD = f"DELETE FROM outbox WHERE {_OF_ATTEMPT} AND seq < ?"  # noqa: S608 -- our own words
+_DROP_TALK = f"DELETE FROM talks WHERE {_OF_ATTEMPT}"  # noqa: S608 -- our own words
+_DROP_LINES = f"DELETE FROM outbox WHERE {_OF_ATTEMPT}"  # noqa: S608 -- our own words
+
+Statements = list[tuple[str, list[tuple[Any, ...]]]]
+
+
+def statements(posted: Iterable[Posted], changes: Iterable[Change], state: State) -> Statements:
+    """What a batch writes: new lines, the talks' standing, and nothing more of attempts that it settled."""
+    lines, heard, places = [], [], {}
+    for post in posted:
+        key = (post.graph, *post.attempt)
+        lines += [(*key, seq, line) for seq, line in post.rows]
+        heard.append((*key, post.heard))
+        places[key] = state.talks.get((post.graph, post.attempt))
+    talks = [(*key, *now.cursor, now.next_seq) for key, now in places.items() if now is not None]
+    settled = [
+        (change.graph, event.node, event.payload["role"], event.payload["number"])
+        for change in changes
+        for event in change.events
+        if event.kind == "attempt_settled"
+    ]
+    return [
+        (_UPSERT_TALK, talks), (_INSERT_LINE, lines), (_DROP_HEARD, heard), (_DROP_TALK, settled),
+        (_DROP_LINES, settled),
+    ]  # fmt: skip
+
+
+def load_talks(connection: sqlite3.Connection) -> dict[Place, Talking]:
+    """How far every journal was read."""
+    found = connection.execute("SELECT graph, node, role, number, offset, idx, next_seq FROM talks")
+    return {(row[0], (row[1], row[2], row[3])): Talking((row[4], row[5]), row[6]) for row in found}
+
+
+def load_lines(connection: sqlite3.Connection) -> dict[Place, list[tuple[int, str]]]:
+    """Every line that a keeper may lack, in order."""
+    lines: dict[Place, list[tuple[int, str]]] = {}
+    query = "SELECT graph, node, role, number, seq, line FROM outbox ORDER BY graph, node, role, number, seq"
+    for graph, node, role, number, seq, line in connection.execute(query):
+        lines.setdefault((graph, (node, role, number)), []).append((seq, line))
+    return lines
