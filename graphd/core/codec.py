@@ -12,7 +12,20 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from graphd.core.definition import Approval, Definition, ForEach, Gate, Item, Retry, Review, Verify, Wait
+from graphd.core.definition import (
+    Approval,
+    Budget,
+    Definition,
+    ForEach,
+    Gate,
+    Item,
+    Pruned,
+    Retry,
+    Review,
+    Terms,
+    Verify,
+    Wait,
+)
 from graphd.core.events import Actor, Event
 from graphd.core.model import (
     Ask,
@@ -63,6 +76,9 @@ _ask = _dumper(Ask)
 _delivery = _dumper(Delivery)
 _stopping = _dumper(Stopping)
 _limits = _dumper(Limits)
+_budget = _dumper(Budget)
+_terms = _dumper(Terms)
+_pruned = _dumper(Pruned)
 _source = _dumper(Source)
 _entry = _dumper(HistoryEntry)
 _header = _dumper(Graph, without=DERIVED_OF_GRAPH | PARTS_OF_GRAPH)
@@ -209,12 +225,39 @@ def load_delivery(row: Row) -> Delivery:
 # ---- graphs ------------------------------------------------------------------------------------------------
 
 
+def dump_budget(budget: Budget | None) -> Row | None:
+    """What the graph may use; None where nothing bounds it."""
+    return _budget(budget) if budget is not None else None
+
+
+def load_budget(row: Row | None) -> Budget | None:
+    """The inverse of `dump_budget`."""
+    return Budget(**row) if row is not None else None
+
+
+def dump_terms(terms: Terms) -> Row:
+    """What the graph was set under."""
+    row = _terms(terms)
+    if "pruned" in row:
+        row["pruned"] = [_pruned(entry) for entry in terms.pruned]
+    return row
+
+
+def load_terms(row: Row | None) -> Terms:
+    """The inverse of `dump_terms`; None, from logs that knew no terms, is the usual ones."""
+    row = dict(row or {})
+    return Terms(pruned=tuple(Pruned(**entry) for entry in row.pop("pruned", ())), **row)
+
+
 def dump_header(graph: Graph) -> Row:
     """A graph without nodes, attempts, asks, deliveries and history."""
     row = _header(graph)
     row["source"] = _source(graph.source)
     row["limits"] = _limits(graph.limits)
     row["spent"] = _spent(graph.spent)
+    row["terms"] = dump_terms(graph.terms)
+    if graph.budget is not None:
+        row["budget"] = _budget(graph.budget)
     if graph.stopping is not None:
         row["stopping"] = _stopping(graph.stopping)
     return row
@@ -245,6 +288,8 @@ def load_graph(row: Row) -> Graph:
     return Graph(
         source=Source(**row.pop("source")),
         limits=Limits(**row.pop("limits")),
+        budget=load_budget(row.pop("budget", None)),
+        terms=load_terms(row.pop("terms", None)),
         spent=Spent(**row.pop("spent")),
         stopping=Stopping(**stopping) if stopping is not None else None,
         nodes={node.id: node for node in nodes},

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from graphd.core.definition import Budget, Terms
 from graphd.core.events import DAEMON, Actor, AttemptKey
 from graphd.core.model import Definition, Failure, Identity, Limits, Output, Source, Spent, State
 from graphd.core.policy import Leave
@@ -25,6 +26,8 @@ class Set(NamedTuple):
     definitions: tuple[Definition, ...]
     owner: str | None = None
     limits: Limits = Limits()
+    budget: Budget | None = None
+    terms: Terms = Terms()
     environment: str | None = None
     delivery_node: str | None = None
     start: bool = True
@@ -66,6 +69,8 @@ class Import(NamedTuple):
     outcome: Outcome | None = None
     owner: str | None = None
     limits: Limits = Limits()
+    budget: Budget | None = None
+    terms: Terms = Terms()
     spent: Spent = Spent()
     environment: str | None = None
     delivery_node: str | None = None

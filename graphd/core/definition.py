@@ -77,6 +77,39 @@ class Review:
 
 
 @dataclass(slots=True, frozen=True)
+class Budget:
+    """What a graph may use over its life; None is no bound. `wall_ms` is time in which at least one node runs."""
+
+    tokens: int | None = None
+    cost_usd: float | None = None
+    wall_ms: int | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Pruned:
+    """A node that was taken out of a workflow at its start, and why."""
+
+    node: str
+    reason: str
+
+
+@dataclass(slots=True, frozen=True)
+class Terms:
+    """What a graph was set under, beside limits and budget (workflow.md, Root and Graph).
+
+    `admission` is the SHA-256 of the brief that a deep run starts from.
+    """
+
+    mode: Literal["standard", "deep"] = "standard"
+    admission: str | None = None
+    on_required_failure: Literal["drain", "stop"] = "drain"
+    isolation: Literal["none", "graph", "node"] = "none"
+    on_shared_tree: Literal["notice", "serialise"] = "notice"
+    final_check: bool = False
+    pruned: tuple[Pruned, ...] = ()
+
+
+@dataclass(slots=True, frozen=True)
 class Definition:
     """What a plan says of one node; immutable within a plan version. `needs` are slugs.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphd.core import derive
-from graphd.core.codec import load_definition
+from graphd.core.codec import load_budget, load_definition, load_terms
 from graphd.core.events import Event
 from graphd.core.evolving import turns
 from graphd.core.model import (
@@ -78,7 +78,8 @@ def _graph_set(state: State, tape: Tape, event: Event) -> None:
         workspace=p["workspace"], created_at=p.get("created_at", event.at), updated_at=event.at, owner=p["owner"],
         environment=p["environment"], delivery_node=p["delivery_node"], variables=p["variables"],
         replaces=p["replaces"],
-        limits=Limits(**p["limits"]), counts=dict.fromkeys(NODE_STATES, 0),
+        limits=Limits(**p["limits"]), budget=load_budget(p.get("budget")), terms=load_terms(p.get("terms")),
+        counts=dict.fromkeys(NODE_STATES, 0),
     )  # fmt: skip
     tape.put(state.graphs, event.graph, graph)
 

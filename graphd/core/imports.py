@@ -7,7 +7,7 @@ again, and what is settled moves it on. Source: model.md, Log, snapshot, interch
 from dataclasses import asdict
 
 from graphd.base.text import t
-from graphd.core.codec import dump_definition
+from graphd.core.codec import dump_budget, dump_definition, dump_terms
 from graphd.core.commands import Import, ImportedNode, Request
 from graphd.core.draft import Draft
 from graphd.core.events import Refused
@@ -29,6 +29,7 @@ def import_graph(state: State, tape: Tape, request: Request, command: Import, *,
         workspace=command.workspace, owner=command.owner, limits=asdict(command.limits), variables={},
         environment=command.environment, replaces=None, created_at=min(command.created_at, now),
         delivery_node=node_id(command.delivery_node) if command.delivery_node else None,
+        budget=dump_budget(command.budget), terms=dump_terms(command.terms),
     )  # fmt: skip
     draft.emit(
         "plan_installed", version=command.plan_version, definitions=[dump_definition(d) for d in command.definitions],

@@ -6,6 +6,7 @@ Times are ms since the epoch, for display. Ids are node ids (`gn-…`); people s
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from graphd.core.definition import Budget, Terms
 from graphd.core.definition import Definition as Definition
 from graphd.core.definition import Retry as Retry
 from graphd_protocol.states import (
@@ -281,6 +282,8 @@ class Graph:
     variables: dict[str, str] = field(default_factory=dict)  # inputs of the workflow, as GRAPHD_VAR_<name>
     replaces: str | None = None  # nothing of this graph starts before that one is gone
     limits: Limits = field(default_factory=Limits)
+    budget: Budget | None = None
+    terms: Terms = Terms()
     spent: Spent = field(default_factory=Spent)
     nodes: dict[str, Node] = field(default_factory=dict)
     attempts: dict[tuple[str, str, int], Attempt] = field(default_factory=dict)

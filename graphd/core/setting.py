@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from graphd.base.text import t
-from graphd.core.codec import dump_definition
+from graphd.core.codec import dump_budget, dump_definition, dump_terms
 from graphd.core.commands import Request, Set
 from graphd.core.draft import Draft
 from graphd.core.events import Refused
@@ -31,6 +31,7 @@ def set_graph(state: State, tape: Tape, request: Request, command: Set, *, now: 
         workspace=command.workspace, owner=command.owner, limits=asdict(command.limits),
         variables=dict(command.variables), environment=command.environment, replaces=command.replace,
         delivery_node=node_id(command.delivery_node) if command.delivery_node else None,
+        budget=dump_budget(command.budget), terms=dump_terms(command.terms),
     )  # fmt: skip
     definitions = collapse(command.definitions)
     required = effective_required(definitions, command.delivery_node)

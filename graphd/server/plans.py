@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from graphd.base.text import said, t
+from graphd.core.definition import Budget, Terms
 from graphd.core.events import Refused
 from graphd.core.model import Definition, Limits, Retry, Source
 from graphd.core.plan import check_plan, collapse
@@ -37,6 +38,8 @@ class Plan:
     source: Source
     definitions: tuple[Definition, ...]
     limits: Limits
+    budget: Budget | None = None
+    terms: Terms = Terms()
     delivery_node: str | None = None
     variables: tuple[tuple[str, str], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()

@@ -8,7 +8,20 @@ from dataclasses import fields, replace
 import pytest
 
 from graphd.core import codec
-from graphd.core.definition import Approval, Definition, ForEach, Gate, Item, Retry, Review, Verify, Wait
+from graphd.core.definition import (
+    Approval,
+    Budget,
+    Definition,
+    ForEach,
+    Gate,
+    Item,
+    Pruned,
+    Retry,
+    Review,
+    Terms,
+    Verify,
+    Wait,
+)
 from graphd.core.derive import rebuild
 from graphd.core.events import Actor, Event
 from graphd.core.model import (
@@ -66,6 +79,8 @@ GRAPH = Graph(
     stopping=Stopping("cancel", "me", 3, "why"), is_finishing=True, plan_version=2, rev=5, environment="e",
     delivery_node="gn-1", replaces="old",
     variables={"TARGET": "all"}, limits=Limits(1, 2, 3, 4, 5, 6), spent=SPENT, nodes={NODE.id: NODE},
+    budget=Budget(1, 2.5, 3),
+    terms=Terms("deep", "f", "stop", "graph", "serialise", True, (Pruned("c", "not now"),)),
     attempts={ATTEMPT.key: ATTEMPT}, asks={ASK.id: ASK}, deliveries={DELIVERY.id: DELIVERY},
     history=[HistoryEntry(1, 2, "paused", "a", "d"), HistoryEntry(3, 4, "resumed")], last_start_at=6,
 )  # fmt: skip
@@ -94,6 +109,14 @@ def test_the_samples_leave_no_field_at_its_default(value: object) -> None:
     # Round trips of a field at its default prove nothing: give a new field a value in the samples above.
     at_default = {f.name for f in fields(value) if getattr(value, f.name) == f.default}  # type: ignore[arg-type]
     assert at_default - derived <= set()
+
+
+def test_headers_and_events_from_before_budgets_and_terms_load_as_without() -> None:
+    row = codec.dump_graph(GRAPH)
+    del row["budget"], row["terms"]
+    assert codec.load_graph(row) == replace(GRAPH, budget=None, terms=Terms())
+    assert codec.load_budget(codec.dump_budget(None)) is None
+    assert codec.load_terms(None) == codec.load_terms(codec.dump_terms(Terms())) == Terms()
 
 
 def test_rows_hold_every_durable_field_and_no_derived_one() -> None:

@@ -47,6 +47,8 @@ async def set_graph(call: Call, params: "SetParams") -> Wire:
         definitions=plan.definitions,
         owner=owner,
         limits=plan.limits,
+        budget=plan.budget,
+        terms=plan.terms,
         environment=await kept_environment(call, params, is_new=True),
         delivery_node=plan.delivery_node,
         start=params.start,
