@@ -9,17 +9,19 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from graphd.cli.asking import Asking
 from graphd.cli.closing import also, closing, final_output, is_at_rest
 from graphd.cli.exits import CANCELLED, DETACHED, OK, PERSON_NEEDED, TIMED_OUT, CommandRefused, code_of_graph
 from graphd.cli.options import print_json
+from graphd.cli.people import response
 from graphd.cli.plain import PlainLines
-from graphd.cli.talk import call, is_at_terminal, open_session, refused
+from graphd.cli.talk import call, call_once, is_at_terminal, open_session, refused
 from graphd.cli.words import counted, duration, harmless, short_id
 
 if TYPE_CHECKING:
@@ -120,6 +122,8 @@ class Follower:
         self._is_cleared = False
         self._left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._menu: contextlib.ExitStack | None = None
+        self._keys: contextlib.ExitStack | None = None
+        self._asking = Asking(show=view.ask, answer=self._answer)
         self._verbs: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
@@ -151,6 +155,7 @@ class Follower:
     async def _put_back(self, watching: "asyncio.Task[None]") -> None:
         """End the tasks, give keyboard and terminal back."""
         self._close_menu()
+        self._close_keys()
         if self._left.done() and self._verbs:
             await asyncio.wait(self._verbs, timeout=5)
         for task in (watching, *self._verbs):
@@ -204,6 +209,43 @@ class Follower:
             self._view.note(harmless(update.params.get("text", "")))
         if self.snapshot is not None:
             self._view.show(self.snapshot, self._activity)
+            self._offer(self.snapshot.get("asks", []))
+
+    def _offer(self, asks: list[Wire]) -> None:
+        """Show the first open ask, where somebody sits here; its keys are read as long as it is shown."""
+        if not self._can_ask() or self._menu is not None:
+            return
+        was_shown = self._asking.ask
+        is_shown = self._asking.take(asks)
+        if is_shown and self._keys is None:
+            self._keys = contextlib.ExitStack()
+            self._keys.enter_context(_single_keys(self._asking.press))
+        if is_shown and was_shown is None:
+            self._view.bell()
+        if not is_shown:
+            self._close_keys()
+
+    def _close_keys(self) -> None:
+        if self._keys is not None:
+            self._keys.close()
+            self._keys = None
+
+    def _answer(self, ask: Wire, option: str, scope: str) -> None:
+        self._begin(self._respond(ask, option, scope))
+
+    async def _respond(self, ask: Wire, option: str, scope: str) -> None:
+        try:
+            session = await open_session(self._workspace)
+            try:
+                await call_once(session, "workgraph/respond", response(ask, option=option, scope=scope))
+            finally:
+                await session.close()
+        except CommandRefused as refusal:
+            self._view.note(f"{ask['id']}: {refusal.message}", "red")
+            if refusal.code != "askGone":
+                self._asking.again(ask)
+        if self.snapshot is not None:
+            self._offer([other for other in self.snapshot.get("asks", []) if other["id"] != ask["id"]])
 
     def _is_over(self) -> bool:
         if self._is_cleared:
@@ -212,9 +254,10 @@ class Follower:
 
     def _needs_person(self) -> bool:
         """A question is open and nobody here can answer it."""
-        asks = (self.snapshot or {}).get("asks", [])
-        can_ask = self._wishes.asks and is_at_terminal() and not self._wishes.as_json
-        return bool(asks) and not can_ask
+        return bool((self.snapshot or {}).get("asks")) and not self._can_ask()
+
+    def _can_ask(self) -> bool:
+        return self._wishes.asks and is_at_terminal() and sys.stdout.isatty() and not self._wishes.as_json
 
     # ---- the keyboard ---------------------------------------------------------------------------------------------
 
@@ -234,6 +277,7 @@ class Follower:
         if self._menu is not None or not (is_at_terminal() and sys.stdout.isatty()):
             self._leave()
             return
+        self._close_keys()
         self._menu = contextlib.ExitStack()
         self._menu.enter_context(_single_keys(self._pressed))
         self._view.ask(_MENU)
@@ -247,9 +291,15 @@ class Follower:
         if key == "d":
             self._leave()
         elif key in ("p", "c"):
-            task = asyncio.get_running_loop().create_task(self._send("pause" if key == "p" else "cancel"))
-            self._verbs.add(task)
-            task.add_done_callback(self._verbs.discard)
+            self._begin(self._send("pause" if key == "p" else "cancel"))
+        if self.snapshot is not None and key != "d":
+            self._asking.draw()
+            self._offer(self.snapshot.get("asks", []))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._verbs.add(task)
+        task.add_done_callback(self._verbs.discard)
 
     def _close_menu(self) -> None:
         if self._menu is not None:
@@ -282,7 +332,7 @@ class Follower:
         elif self._is_cleared or self.snapshot is None:
             _say("the graph was cleared", "graphd status")
         elif code == PERSON_NEEDED:
-            _say("a person is needed, and nobody can be asked here", f"graphd status {short_id(self._graph)}")
+            _say("a person is needed, and nobody can be asked here", f"graphd ask --graph {short_id(self._graph)}")
         else:
             await self._print_output(self.snapshot)
             more = also(self.snapshot)

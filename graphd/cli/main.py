@@ -40,6 +40,8 @@ COMMANDS: Final[dict[str, Entry]] = {
     "cancel": Entry("Steer", "steer", "Stop a graph and end every process of it."),
     "clear": Entry("Steer", "steer", "Stop a graph and forget it, with its files."),
     "release": Entry("Steer", "steer", "Declare a stuck process tree dead."),
+    "ask": Entry("Answer", "people", "List what waits for a person."),
+    "answer": Entry("Answer", "people", "Answer what an agent, a gate or a deadline asks."),
     "agents": Entry("Set up", "setup", "List the agents that can do work here."),
     "doctor": Entry("Set up", "setup", "Check that everything is in order."),
     "daemon": Entry("Set up", "setup", "Run the daemon here, or start it in the background."),
@@ -87,7 +89,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The overview: four groups."""
+        """The overview: five groups."""
         for section in dict.fromkeys(entry.section for entry in COMMANDS.values()):
             with formatter.section(section):
                 formatter.write_dl([(name, e.summary) for name, e in COMMANDS.items() if e.section == section])

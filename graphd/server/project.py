@@ -21,6 +21,7 @@ from graphd.core.model import (
     Spent,
     Stopping,
 )
+from graphd.core.policy import glob_of
 
 Wire = dict[str, Any]
 PhaseOf = Callable[[str, str], str | None]
@@ -200,15 +201,21 @@ def ask(graph: Graph, value: Ask) -> Wire:
         ("deadlineAt", value.deadline_at),
         ("default", value.default),
         ("answeredBy", value.answered_by),
+        ("option", value.option),
+        ("text", value.text),
+        ("scope", value.scope),
+        ("comment", value.comment),
     ):
         if item is not None:
             wire[name] = item
+    if len(value.scopes) > 1:
+        wire["rule"] = f"{value.action.get('toolKind')} {glob_of(value.action)}"
     return wire
 
 
 def open_asks(graph: Graph) -> list[Wire]:
     """The asks that wait."""
-    return [ask(graph, item) for item in graph.asks.values() if item.state == "open"]
+    return [ask(graph, graph.asks[ask_id]) for ask_id in graph.open_asks]
 
 
 def history_entry(graph: Graph, value: HistoryEntry) -> Wire:

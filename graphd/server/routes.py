@@ -21,7 +21,9 @@ from graphd.server.needs import Daemon
 from graphd.server.project import Wire
 from graphd.server.subscriptions import Subscriptions
 
-GROUPS: Final = ("graphs", "steer", "look", "workflows", "daemon", "agents", "subscribe", "interchange", "draw")
+GROUPS: Final = (
+    "graphs", "steer", "people", "look", "workflows", "daemon", "agents", "subscribe", "interchange", "draw"
+)  # fmt: skip
 EVERYBODY: Final[frozenset[Principal]] = frozenset({"user", "agent", "attempt"})
 CALLERS: Final[frozenset[Principal]] = frozenset({"user", "agent"})
 PEOPLE: Final[frozenset[Principal]] = frozenset({"user"})

@@ -15,7 +15,8 @@ import orjson
 
 from graphd.base.catalogue import Language
 from graphd.core.events import Change
-from graphd.core.model import State
+from graphd.core.model import Ask, State
+from graphd.server import project
 from graphd.server.feeds import NEVER, Feeds, notification, tombstone
 from graphd.server.project import Wire
 
@@ -102,6 +103,15 @@ def _dangling(piece: bytearray) -> int:
     return 0
 
 
+def _closed(ask_id: str, ask: Ask | None) -> Wire:
+    wire: Wire = {"id": ask_id}
+    if ask is not None and ask.answered_by is not None:
+        wire["by"] = ask.answered_by
+        if (answer := ask.option or ask.text) is not None:
+            wire["answer"] = answer
+    return wire
+
+
 @dataclass(slots=True)
 class _Subscription:
     wish: Wish
@@ -123,12 +133,18 @@ class Subscriptions:
         self._active: dict[NodeKey, None] = {}
         self._streams: dict[NodeKey, OutputStream] = {}
         self._printed: dict[NodeKey, None] = {}
+        self._asks: dict[tuple[str, str], bool] = {}  # (graph, ask) → it was open when last told
         self._next_activity_s = 0.0
 
     @property
     def is_empty(self) -> bool:
         """No subscription is open."""
         return not self._open
+
+    @property
+    def has_asks(self) -> bool:
+        """Questions came or went that were not told yet."""
+        return bool(self._asks)
 
     def open(self, state: State, wish: Wish) -> tuple[str, bytes]:
         """At a committed moment: register, and give the id and the JSON of the result, which starts every cursor.
@@ -194,6 +210,8 @@ class Subscriptions:
         is_behind = False
         for change in changes:
             graph = change.graph
+            if self._open and self._covers(graph):
+                self._note_asks(change)
             if graph in self.cursors:
                 self._behind[graph] = None
                 is_behind = True
@@ -202,6 +220,14 @@ class Subscriptions:
                 self._behind[graph] = None
                 is_behind = True
         return is_behind
+
+    def _note_asks(self, change: Change) -> None:
+        """Remember which asks moved. One that came and went before it was told is told as closed alone."""
+        for event in change.events:
+            if event.kind == "ask_opened":
+                self._asks[(change.graph, event.payload["id"])] = True
+            elif event.kind in ("ask_answered", "ask_withdrawn"):
+                self._asks[(change.graph, event.payload["ask"])] = False
 
     def phase_moved(self, graph: str, node: str) -> bool:
         """A phase or last line changed; True where somebody wants to know."""
@@ -226,6 +252,8 @@ class Subscriptions:
         frame = self.pull_change(state)
         if frame is not None:
             return frame
+        if self._asks:
+            return self._asks_notice(state)
         if self._printed:
             return self._output()
         if self._active and now_s >= self._next_activity_s:
@@ -261,6 +289,19 @@ class Subscriptions:
         if since == NEVER:
             return None  # came and went while this client did not look
         return self._feeds.frame(state, graph, since, self.language)[1]
+
+    def _asks_notice(self, state: State) -> bytes:
+        """After the change that it belongs to: a client that folds changes knows the ask already."""
+        opened, closed = [], []
+        for graph_id, ask_id in self._asks:
+            graph = state.graphs.get(graph_id)
+            ask = graph.asks.get(ask_id) if graph is not None else None
+            if graph is not None and ask is not None and ask.state == "open":
+                opened.append(project.ask(graph, ask))
+            else:
+                closed.append(_closed(ask_id, ask))
+        self._asks.clear()
+        return notification("workgraph/asks", {"opened": opened, "closed": closed})
 
     def _output(self) -> bytes | None:
         while self._printed:

@@ -153,6 +153,30 @@ REQUESTS: Final[tuple[Request, ...]] = (
         callers=PEOPLE,
     ),
     Request(
+        "workgraph/asks",
+        "AsksParams",
+        "Ask",
+        "What waits for a person, oldest first; or what stands.",
+        "list",
+        errors=_GRAPH,
+    ),
+    Request(
+        "workgraph/respond",
+        "RespondParams",
+        "MutationResult",
+        "Answer an ask; the first valid answer counts.",
+        errors=("notFound", "ambiguous", "askGone", "conflict", "requestIdReused"),
+        callers=PEOPLE,
+    ),
+    Request(
+        "workgraph/revoke",
+        "RevokeParams",
+        "MutationResult",
+        "A standing answer covers nothing more.",
+        errors=("notFound", "ambiguous", "requestIdReused"),
+        callers=PEOPLE,
+    ),
+    Request(
         "workgraph/list", "ListParams", "ListResult", "Headers of graphs, newest first.", errors=("cursorInvalid",)
     ),
     Request(
@@ -280,6 +304,7 @@ NOTIFICATIONS: Final[tuple[Notification, ...]] = (
     ),
     Notification("workgraph/changed", "Changed", "All that changed in a graph between two revs, after its commit."),
     Notification("workgraph/activity", "Activity", "What running nodes do right now. Volatile: latest wins."),
+    Notification("workgraph/asks", "AsksNotice", "Questions that came, and those that need no answer any more."),
     Notification("workgraph/output", "OutputChunk", "What an attempt prints, where a subscription asked for it."),
     Notification("graphd/stopping", "StoppingNotice", "The last frame before the daemon ends the connection."),
 )

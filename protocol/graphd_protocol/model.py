@@ -60,6 +60,7 @@ from graphd_protocol.notices import (
     OutputChunk,
     StoppingNotice,
 )
+from graphd_protocol.people import AskClosed, AsksNotice, AsksParams, RespondParams, RevokeParams
 from graphd_protocol.reads import (
     Changed,
     GraphParams,
@@ -123,6 +124,9 @@ __all__ = [
     "Actor",
     "AgentEntry",
     "Ask",
+    "AskClosed",
+    "AsksNotice",
+    "AsksParams",
     "Attempt",
     "BadField",
     "CancelParams",
@@ -190,9 +194,11 @@ __all__ = [
     "PurgeResult",
     "Range",
     "ReleaseParams",
+    "RespondParams",
     "ResumeParams",
     "Retry",
     "RetryParams",
+    "RevokeParams",
     "SetParams",
     "Slots",
     "Snapshot",

@@ -166,8 +166,16 @@ class Ask(Wire):
     opened_at: int
     deadline_at: int | None = None
     default: str | None = None
+    """The option that the deadline brings."""
     state: AskState
     answered_by: str | None = None
+    option: str | None = None
+    """The answer, where it was one of the options."""
+    text: str | None = None
+    scope: str | None = None
+    comment: str | None = None
+    rule: str | None = None
+    """What an answer for the attempt or the graph would cover: a tool kind and a glob."""
 
 
 class Delivery(Wire):

@@ -51,14 +51,42 @@ export interface Ask {
   scopes: string[];
   openedAt: number;
   deadlineAt?: number | null;
+  /** The option that the deadline brings. */
   default?: string | null;
   state: AskState;
   answeredBy?: string | null;
+  /** The answer, where it was one of the options. */
+  option?: string | null;
+  text?: string | null;
+  scope?: string | null;
+  comment?: string | null;
+  /** What an answer for the attempt or the graph would cover: a tool kind and a glob. */
+  rule?: string | null;
+}
+
+/** An ask that needs no answer any more. Without `by` it was withdrawn. */
+export interface AskClosed {
+  id: string;
+  by?: string | null;
+  answer?: string | null;
 }
 
 export type AskKind = "permission" | "question" | "escalation" | "approval" | "trust" | "proposal";
 
 export type AskState = "open" | "answered" | "withdrawn";
+
+/** `workgraph/asks`: questions that came and went since the last one. */
+export interface AsksNotice {
+  opened: Ask[];
+  closed: AskClosed[];
+}
+
+/** `workgraph/asks`: the open ones, oldest first, unless said otherwise. */
+export interface AsksParams {
+  graph?: string | null;
+  /** `standing`: answers for an attempt or a graph that were not revoked. */
+  state?: "open" | "answered" | "withdrawn" | "standing";
+}
 
 /** One try of a node. */
 export interface Attempt {
@@ -778,6 +806,21 @@ export interface ReleaseParams {
   pids: number[];
 }
 
+/** `workgraph/respond`: the first valid answer counts. `actionHash` binds it to what was shown. */
+export interface RespondParams {
+  /** Its id, or the beginning of one. */
+  ask: string;
+  actionHash: string;
+  option?: string | null;
+  text?: string | null;
+  scope?: "once" | "attempt" | "graph";
+  comment?: string | null;
+  /** Applied once, whatever happens to the connection. */
+  requestId?: string | null;
+  dryRun?: boolean;
+  settle?: boolean;
+}
+
 /** `workgraph/resume`. */
 export interface ResumeParams {
   graph?: string | null;
@@ -820,6 +863,15 @@ export interface RetryParams {
   settle?: boolean;
   node?: string | null;
   all?: boolean;
+}
+
+/** `workgraph/revoke`: a standing answer covers nothing more. */
+export interface RevokeParams {
+  ask: string;
+  /** Applied once, whatever happens to the connection. */
+  requestId?: string | null;
+  dryRun?: boolean;
+  settle?: boolean;
 }
 
 export type Role = "worker" | "verifier" | "planner" | "judge" | "hook" | "aside";
@@ -1058,6 +1110,12 @@ export interface Requests {
   "workgraph/finish": { params: FinishParams; result: MutationResult };
   /** A person declares a stuck process tree dead, naming exactly its pids. */
   "workgraph/release": { params: ReleaseParams; result: MutationResult };
+  /** What waits for a person, oldest first; or what stands. */
+  "workgraph/asks": { params: AsksParams; result: Ask[] };
+  /** Answer an ask; the first valid answer counts. */
+  "workgraph/respond": { params: RespondParams; result: MutationResult };
+  /** A standing answer covers nothing more. */
+  "workgraph/revoke": { params: RevokeParams; result: MutationResult };
   /** Headers of graphs, newest first. */
   "workgraph/list": { params: ListParams; result: ListResult };
   /** The whole graph; null for one that was cleared, or where there is none and none was named. */
@@ -1106,6 +1164,7 @@ export interface Requests {
 export interface ServerNotifications {
   "workgraph/changed": Changed;
   "workgraph/activity": Activity;
+  "workgraph/asks": AsksNotice;
   "workgraph/output": OutputChunk;
   "graphd/stopping": StoppingNotice;
 }

@@ -51,9 +51,20 @@
 ---@field scopes string[]
 ---@field openedAt integer
 ---@field deadlineAt? integer|nil
----@field default? string|nil
+---@field default? string|nil The option that the deadline brings.
 ---@field state graphd.AskState
 ---@field answeredBy? string|nil
+---@field option? string|nil The answer, where it was one of the options.
+---@field text? string|nil
+---@field scope? string|nil
+---@field comment? string|nil
+---@field rule? string|nil What an answer for the attempt or the graph would cover: a tool kind and a glob.
+
+--- An ask that needs no answer any more. Without `by` it was withdrawn.
+---@class graphd.AskClosed
+---@field id string
+---@field by? string|nil
+---@field answer? string|nil
 
 ---@alias graphd.AskKind
 ---| "permission"
@@ -67,6 +78,16 @@
 ---| "open"
 ---| "answered"
 ---| "withdrawn"
+
+--- `workgraph/asks`: questions that came and went since the last one.
+---@class graphd.AsksNotice
+---@field opened graphd.Ask[]
+---@field closed graphd.AskClosed[]
+
+--- `workgraph/asks`: the open ones, oldest first, unless said otherwise.
+---@class graphd.AsksParams
+---@field graph? string|nil
+---@field state? "open"|"answered"|"withdrawn"|"standing" `standing`: answers for an attempt or a graph that were not revoked.
 
 --- One try of a node.
 ---@class graphd.Attempt
@@ -712,6 +733,18 @@
 ---@field node string
 ---@field pids integer[]
 
+--- `workgraph/respond`: the first valid answer counts. `actionHash` binds it to what was shown.
+---@class graphd.RespondParams
+---@field ask string Its id, or the beginning of one.
+---@field actionHash string
+---@field option? string|nil
+---@field text? string|nil
+---@field scope? "once"|"attempt"|"graph"
+---@field comment? string|nil
+---@field requestId? string|nil Applied once, whatever happens to the connection.
+---@field dryRun? boolean
+---@field settle? boolean
+
 --- `workgraph/resume`.
 ---@class graphd.ResumeParams
 ---@field graph? string|nil
@@ -743,6 +776,13 @@
 ---@field settle? boolean Answer when the last process has ended, or after a while.
 ---@field node? string|nil
 ---@field all? boolean
+
+--- `workgraph/revoke`: a standing answer covers nothing more.
+---@class graphd.RevokeParams
+---@field ask string
+---@field requestId? string|nil Applied once, whatever happens to the connection.
+---@field dryRun? boolean
+---@field settle? boolean
 
 ---@alias graphd.Role
 ---| "worker"
@@ -941,6 +981,9 @@
 ---@field ["workgraph/clear"] fun(params: graphd.ClearParams): graphd.MutationResult As cancel, then a tombstone.
 ---@field ["workgraph/finish"] fun(params: graphd.FinishParams): graphd.MutationResult Skip what has not started, let what runs end.
 ---@field ["workgraph/release"] fun(params: graphd.ReleaseParams): graphd.MutationResult A person declares a stuck process tree dead, naming exactly its pids.
+---@field ["workgraph/asks"] fun(params: graphd.AsksParams): graphd.Ask[] What waits for a person, oldest first; or what stands.
+---@field ["workgraph/respond"] fun(params: graphd.RespondParams): graphd.MutationResult Answer an ask; the first valid answer counts.
+---@field ["workgraph/revoke"] fun(params: graphd.RevokeParams): graphd.MutationResult A standing answer covers nothing more.
 ---@field ["workgraph/list"] fun(params: graphd.ListParams): graphd.ListResult Headers of graphs, newest first.
 ---@field ["workgraph/status"] fun(params: graphd.GraphParams): graphd.Snapshot|nil The whole graph; null for one that was cleared, or where there is none and none was named.
 ---@field ["workgraph/node"] fun(params: graphd.NodeRef): graphd.NodeResult A node with its attempts, oldest first, and the deliveries about it.
@@ -967,6 +1010,7 @@
 ---@class graphd.Notifications
 ---@field ["workgraph/changed"] graphd.Changed All that changed in a graph between two revs, after its commit.
 ---@field ["workgraph/activity"] graphd.Activity What running nodes do right now. Volatile: latest wins.
+---@field ["workgraph/asks"] graphd.AsksNotice Questions that came, and those that need no answer any more.
 ---@field ["workgraph/output"] graphd.OutputChunk What an attempt prints, where a subscription asked for it.
 ---@field ["graphd/stopping"] graphd.StoppingNotice The last frame before the daemon ends the connection.
 

@@ -13,6 +13,7 @@ TEXTS: Final[dict[str, str]] = {
     "one of: {options}": "可选：{options}",
     "{ask} needs one of its options": "{ask} 需要选择其中一个选项",
     "{ask} can't be answered for the scope {scope}": "{ask} 不能以范围 {scope} 答复",
+    "{count} asks begin with {reference}": "有 {count} 个询问以 {reference} 开头",
     "{ask} is no standing answer": "{ask} 不是长期有效的答复",
     "graphd ask --scopes lists them": "graphd ask --scopes 会列出它们",
     "{node}: its agent cancelled the turn by itself": "{node}：其代理自行取消了本轮",
