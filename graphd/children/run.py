@@ -10,13 +10,25 @@ import contextlib
 import itertools
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from graphd.base.failpoints import failpoint
 from graphd.base.text import said, t
 from graphd.children.attempt import Kept, Nothing, Recorded, keeper_log, look, make_folder, void
-from graphd.children.driver import Driver, Ending, Fact, Fold, Order, PromptRefused, Report
+from graphd.children.driver import (
+    Driver,
+    Ending,
+    Fact,
+    FactSink,
+    Fold,
+    Order,
+    PromptRefused,
+    Report,
+    render,
+)
 from graphd.children.environment import keeper_environment
+from graphd.children.escalation import Wanted, escalate, watch_start
 from graphd.children.identity import Alive, Dead, Unknown, end_survivors, is_locked, read_identity
 from graphd.children.journal import Decoder, Header, JournalBroken, Record, read_err, read_header, read_records
 from graphd.children.keeping.files import OUT
@@ -37,7 +49,6 @@ BATCH: Final = 64
 SETTLE_S: Final = 5.0
 
 T = TypeVar("T")
-FactSink = Callable[[tuple[Fact, ...]], Awaitable[None]]
 
 
 class AttemptFenced(Exception):
@@ -65,8 +76,8 @@ class KeptRun:
         self._on_facts = on_facts
         self._cursor = cursor
         self.outbox = Outbox()
-        self._stop = asyncio.Event()
-        self._recheck = asyncio.Event()
+        self._wanted = Wanted()
+        self._changed = asyncio.Event()
         self._keeper: KeeperProcess | None = None
         self._link: Link | None = None
         self._decoder: Decoder | None = None
@@ -97,12 +108,21 @@ class KeptRun:
 
     def request_stop(self) -> None:
         """End the tree; what `start` or `adopt` answers still says how it really ended."""
-        self._stop.set()
-        self._recheck.set()
+        self._wanted.stop.set()
+        self._wanted.recheck.set()
+
+    def request_close(self) -> None:
+        """The result is accepted: send what was told, close stdin, then TERM and KILL."""
+        self._wanted.close.set()
+
+    def tell(self, lines: list[tuple[int, str]]) -> None:
+        """Committed lines for the agent, by their numbers. A line that is known already changes nothing."""
+        for seq, line in lines:
+            self.outbox.put(seq, line)
 
     async def recheck(self) -> None:
         """Look at a stuck tree again."""
-        self._recheck.set()
+        self._wanted.recheck.set()
 
     async def collect(self) -> None:
         """Tell the keeper that its record is settled; it goes, and is reaped where it is our child."""
@@ -156,11 +176,9 @@ class KeptRun:
     async def _begin(self) -> AttemptEnded:
         folder = self._order.folder
         launch = await asyncio.to_thread(make_folder, self._order, self._driver)
-        if self._stop.is_set() and await asyncio.to_thread(void, folder):
+        if self._wanted.stop.is_set() and await asyncio.to_thread(void, folder):
             return self._ended("put_back", reason=t("stopped before it was started"))
         self._keeper = await spawn_keeper(folder, launch, keeper_environment())
-        for seq, line in enumerate(self._driver.prompt(self._order)):
-            self.outbox.put(seq, line)
         word = await self._first_word(self._keeper)
         if word != "ready" and await asyncio.to_thread(void, folder):
             if word is None:
@@ -174,7 +192,7 @@ class KeptRun:
 
     async def _first_word(self, keeper: KeeperProcess) -> str | None:
         """None when a stop is wanted before the keeper says anything."""
-        word, stop = asyncio.ensure_future(keeper.first_word()), asyncio.ensure_future(self._stop.wait())
+        word, stop = asyncio.ensure_future(keeper.first_word()), asyncio.ensure_future(self._wanted.stop.wait())
         try:
             await asyncio.wait([word, stop], return_when=asyncio.FIRST_COMPLETED)
             return word.result() if word.done() else None
@@ -186,6 +204,8 @@ class KeptRun:
     async def _settle(self) -> AttemptEnded:
         """Go by what is in the folder until there is an end. Silence is never taken for death."""
         backoff_s, silent_since = FIRST_BACKOFF_S, time.monotonic()
+        # Adopted too: its daemon may have died before the first lines were sent. What the journal has is not sent.
+        self.tell([(seq, render(line, seq)) for seq, line in enumerate(self._driver.prompt(self._order))])
         while True:
             if self._is_detached:
                 await asyncio.Event().wait()  # until the caller cancels: the keeper is on its own now
@@ -232,7 +252,7 @@ class KeptRun:
 
     async def _report_silence(self, silent_s: float) -> None:
         """A wanted stop that a stopped or wedged keeper does not take is said to people; it stays asked for."""
-        if self._stop.is_set() and silent_s > 2 * self._order.grace_s + SETTLE_S and not self._is_silence_told:
+        if self._wanted.stop.is_set() and silent_s > 2 * self._order.grace_s + SETTLE_S and not self._is_silence_told:
             self._is_silence_told = True
             found = await asyncio.to_thread(read_identity, self._order.folder) or {}
             pids = tuple(found[name] for name in ("keeperPid", "agentPid") if name in found)
@@ -258,7 +278,12 @@ class KeptRun:
             standing["keeperPid"],
         )
         pump = asyncio.create_task(self._pump(link))
-        beside = (self._watch_deadline(link), self._escalate(link), self.outbox.send_over(link))
+        assert self._fold is not None  # noqa: S101  made by `_prepare_fold`
+        ending = escalate(
+            link, self._wanted, order=self._order, report=self._report, fold=self._fold, outbox=self.outbox
+        )
+        watching = watch_start(self._wanted, self._fold, self._changed)
+        beside = (self._watch_deadline(link), ending, watching, self.outbox.send_over(link))
         tasks: list[asyncio.Task[Any]] = [pump, *(asyncio.create_task(step) for step in beside)]
         self._is_following = True
         try:
@@ -310,11 +335,24 @@ class KeptRun:
         assert self._fold is not None  # noqa: S101  made by `_prepare_fold`
         for record in records:
             facts = tuple(fact for fact in self._fold.feed(record) if fact.position > self._cursor)
+            self._changed.set()
             if facts and self._on_facts is not None:
-                await self._on_facts(facts)
+                if any(fact.kind == "candidate" for fact in facts):
+                    await _to_its_end(self._fold.keep)
+                facts = tuple([await self._served(fact) for fact in facts])
+                await self._on_facts(facts, facts[-1].position)
                 self._cursor = facts[-1].position
             if self._live_from is not None and record.end > self._live_from:
                 self._print(record)
+
+    async def _served(self, fact: Fact) -> Fact:
+        """A request that is done here becomes its reply. A crash before the commit does it again: it must bear that."""
+        if fact.kind != "serve":
+            return fact
+        fold = self._fold
+        assert fold is not None  # noqa: S101  it made the fact
+        line = await _to_its_end(lambda: fold.serve(fact.content))
+        return replace(fact, kind="say", content={"message": line.message, "isRequest": line.is_request})
 
     def _print(self, record: Record) -> None:
         if record.kind == OUT:
@@ -339,28 +377,6 @@ class KeptRun:
             await asyncio.sleep(max(0.0, due_s - time.monotonic()))
             self._is_late = True
             await self._report.deadline()
-
-    async def _escalate(self, link: Link) -> None:
-        """Interrupt, grace, TERM, grace, KILL. What even that does not end is stuck, and asked again on a recheck."""
-        await self._stop.wait()
-        grace_s = self._order.grace_s
-        try:
-            for line in self._driver.cancel():
-                self.outbox.add(line)
-            for verb in ("interrupt", "terminate", "kill"):
-                failpoint("run.signal.before")
-                await link.call(verb)
-                failpoint("run.signal.after")
-                await asyncio.sleep(grace_s)
-            while True:
-                self._recheck.clear()
-                status = await link.call("status")
-                if status["pids"]:
-                    await self._report.stuck(tuple(status["pids"]), t("SIGKILL did not end it"))
-                await self._recheck.wait()
-                await link.call("kill")
-        except (LinkLost, CallRefused):
-            return  # the pump sees it too
 
     async def _end_kept(self, link: Link, reason: str) -> AttemptEnded:
         """What it said is gone: its result can't be captured. End it, wait for its end, say lost."""
@@ -413,6 +429,8 @@ class KeptRun:
             ending = Ending(
                 "failed", "exec_failed", t("its result could not be captured: {trouble}", trouble=said(trouble))
             )
+        if self._wanted.overdue is not None and ending.outcome != "achieved":
+            ending = Ending("failed", "exec_failed", self._wanted.overdue)
         return self._ended(
             ending.outcome, ending.failure_class, ending.reason, record=record, ending=ending, spent=spent
         )
@@ -421,7 +439,7 @@ class KeptRun:
         """Nobody saw its end: prove that all of it is dead, ending what is found; stuck until that is so."""
         order = self._order
         while True:
-            self._recheck.clear()
+            self._wanted.recheck.clear()
             proof = await asyncio.to_thread(end_survivors, order.folder, order.cookie, grace_s=order.grace_s)
             match proof:
                 case Dead():
@@ -430,7 +448,7 @@ class KeptRun:
                     await self._report.stuck(pids, t("{reason}, and these could not be ended", reason=reason))
                 case Unknown(why, pids):
                     await self._report.stuck(pids, t("{reason}, and {why}", reason=reason, why=why))
-            await self._recheck.wait()
+            await self._wanted.recheck.wait()
 
     def _ended(
         self,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphd.base.text import t
-from graphd.children.driver import Ending, Fact, Input, Launch, Order, PromptRefused
+from graphd.children.driver import Ending, Fact, Input, Launch, Line, Monologue, Order, PromptRefused
 from graphd.children.environment import write_private
 from graphd.children.journal import Record, read_err
 from graphd.children.keeping.files import OUT
@@ -51,19 +51,23 @@ class ShellDriver:
         write_private(order.folder / "script.new", content, becomes=script, is_durable=False)
         return Launch(("/bin/sh", "-eu", str(script)))
 
-    def prompt(self, order: Order) -> tuple[str, ...]:
+    def prompt(self, order: Order) -> tuple[Line, ...]:
         """Nothing: the script is a file."""
         return ()
 
-    def answer(self, ask: dict[str, Any], option: str) -> tuple[str, ...]:
+    def answer(self, key: str, option: str | None, text: str | None) -> tuple[Line, ...]:
         """Nothing: a shell asks nothing."""
         return ()
 
-    def cancel(self) -> tuple[str, ...]:
+    def turn(self, session: str, text: str) -> tuple[Line, ...]:
+        """Nothing: a script has one turn."""
+        return ()
+
+    def cancel(self, session: str | None, open_asks: tuple[str, ...]) -> tuple[Line, ...]:
         """Nothing: it gets the signals."""
         return ()
 
-    def close(self) -> tuple[str, ...]:
+    def close(self, session: str | None) -> tuple[Line, ...]:
         """Nothing: it ends by itself."""
         return ()
 
@@ -72,7 +76,7 @@ class ShellDriver:
         return ShellFold(order.folder, out_bytes=out_bytes, limit_bytes=order.output_limit_bytes)
 
 
-class ShellFold:
+class ShellFold(Monologue):
     """Captures stdout to a bounded file. It makes no facts: a script's one result is its end."""
 
     def __init__(self, folder: Path, *, out_bytes: int, limit_bytes: int) -> None:
