@@ -37,6 +37,12 @@ class NoopRun:
     def request_stop(self) -> None:
         """Nothing to stop."""
 
+    def request_close(self) -> None:
+        """It ends by itself."""
+
+    def tell(self, lines: list[tuple[int, str]]) -> None:
+        """Nobody listens."""
+
     async def recheck(self) -> None:
         """Nothing is ever stuck."""
 

@@ -44,7 +44,7 @@ class Wanted:
 async def escalate(link: Link, wanted: Wanted, *, order: Order, report: Report, fold: Fold, outbox: Outbox) -> None:
     """Wait until an end is wanted, and bring it about. Returns when the connection is lost: the reader sees it too."""
     await wanted.end()
-    verbs = ("interrupt", "terminate", "kill")
+    verbs: tuple[str, ...] = ("interrupt", "terminate", "kill")
     try:
         if wanted.stop.is_set():
             await _until(lambda: not fold.is_in_turn, order.grace_s)

@@ -34,7 +34,8 @@ from graphd.children.journal import Decoder, Header, JournalBroken, Record, read
 from graphd.children.keeping.files import OUT
 from graphd.children.link import AttachRefused, CallRefused, KeeperSilent, Link, LinkLost
 from graphd.children.outbox import Outbox
-from graphd.children.shell import ERR_LIMIT, ShellDriver
+from graphd.children.results import ERR_LIMIT
+from graphd.children.shell import ShellDriver
 from graphd.children.sink import CaptureShort
 from graphd.children.spawn import KeeperProcess, spawn_keeper
 from graphd.core.commands import AttemptEnded

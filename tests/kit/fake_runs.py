@@ -91,6 +91,12 @@ class FakeRun:
         """End a hanging child."""
         self._stop.set()
 
+    def request_close(self) -> None:
+        """It ends by itself."""
+
+    def tell(self, lines: list[tuple[int, str]]) -> None:
+        """Nobody listens."""
+
     async def recheck(self) -> None:
         """Nothing is ever stuck here."""
 

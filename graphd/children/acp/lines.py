@@ -33,9 +33,7 @@ def initialize(*, writes_files: bool) -> Line:
     """The first line. Terminals are not offered: nothing of ours could run them under the attempt's keeper."""
     capabilities = {"fs": {"readTextFile": True, "writeTextFile": writes_files}, "terminal": False}
     client = {"name": "graphd", "title": "graphd", "version": __version__}
-    return _request(
-        "initialize", protocolVersion=PROTOCOL_VERSION, clientCapabilities=capabilities, clientInfo=client
-    )
+    return _request("initialize", protocolVersion=PROTOCOL_VERSION, clientCapabilities=capabilities, clientInfo=client)
 
 
 def new_session(order: Order) -> Line:

@@ -5,7 +5,7 @@ a person. A request may lack title and kind: they are those of the tool call tha
 People; research agents.md §9.
 """
 
-import json
+import shlex
 from typing import Any, Final, Literal
 
 from graphd.base.text import t
@@ -18,6 +18,7 @@ _PATH_NAMES: Final = (
     "file", "filename", "target_file", "old_path", "new_path", "source", "destination", "directory", "dir_path",
 )  # fmt: skip
 _COMMAND_NAMES: Final = ("command", "cmd", "script")
+_SHELLS: Final = ("sh", "bash", "zsh", "dash")
 _KINDS: Final = {"allow": ("allow_once", "allow_always"), "reject": ("reject_once", "reject_always")}
 
 
@@ -85,8 +86,9 @@ def _paths(call: dict[str, Any]) -> list[str]:
 def _command(given: Any) -> str | None:
     for name in _COMMAND_NAMES:
         value = mapping(given).get(name)
-        if isinstance(value, list) and all(isinstance(part, str) for part in value):
-            return json.dumps(value, ensure_ascii=False)[:INPUT_LIMIT] if len(value) != 1 else value[0][:INPUT_LIMIT]
+        if value and isinstance(value, list) and all(isinstance(part, str) for part in value):
+            is_script = len(value) == 3 and value[0].rpartition("/")[2] in _SHELLS and value[1] in ("-c", "-lc")
+            return (value[2] if is_script else shlex.join(value))[:INPUT_LIMIT]
         if words(value):
             return str(value)[:INPUT_LIMIT]
     return None

@@ -17,16 +17,20 @@ _WEATHER: Final = (
     r"\b429\b", r"\b529\b", r"\b503\b", r"rate.?limit", r"too many requests", r"overloaded", r"quota exceeded",
     r"insufficient_quota", r"resource.?exhausted", r"server is busy", r"temporarily unavailable",
 )  # fmt: skip
-_LIKE_ERROR: Final = re.compile(r"\s*(?:\[?api error|error\b|http |status |\{\s*\"(?:error|type)\"|\d{3}\b)", re.I)
+_LIKE_ERROR: Final = re.compile(
+    r"\s*(?:\[?api error|error\b|http |status |\{\s*\"(?:error|type)\"|\d{3}\b)", re.IGNORECASE
+)
 _TOO_LONG: Final = re.compile(
     r"prompt is too long|context.{0,20}(?:length|window).{0,40}(?:exceed|too|limit)|context_length_exceeded|"
     r"maximum context|input is too long|too many tokens in",
-    re.I,
+    re.IGNORECASE,
 )
 _RETRY: Final = (
-    re.compile(r"retry[-_ ]?after[\"']?\s*[:=]?\s*[\"']?(\d+(?:\.\d+)?)\s*(ms|m|s)?(?![\w.])", re.I),
-    re.compile(r"retry[-_ ]?delay[\"']?\s*[:=]\s*[\"']?(\d+(?:\.\d+)?)\s*(ms|m|s)?(?![\w.])", re.I),
-    re.compile(r"(?:try again|retry|retrying) in (\d+(?:\.\d+)?)\s*(ms|m|s|seconds?|minutes?|milliseconds?)?", re.I),
+    re.compile(r"retry[-_ ]?after[\"']?\s*[:=]?\s*[\"']?(\d+(?:\.\d+)?)\s*(ms|m|s)?(?![\w.])", re.IGNORECASE),
+    re.compile(r"retry[-_ ]?delay[\"']?\s*[:=]\s*[\"']?(\d+(?:\.\d+)?)\s*(ms|m|s)?(?![\w.])", re.IGNORECASE),
+    re.compile(
+        r"(?:try again|retry|retrying) in (\d+(?:\.\d+)?)\s*(ms|m|s|seconds?|minutes?|milliseconds?)?", re.IGNORECASE
+    ),
 )
 _NEEDS_LOGIN: Final = -32000
 
@@ -56,7 +60,7 @@ def of_text(text: str, more: tuple[str, ...] = ()) -> Trouble | None:
     """The trouble that a turn's whole last message is; None where it is an answer."""
     if len(text) > TEXT_LIMIT:
         return None
-    is_theirs = any(re.search(pattern, text, re.I) for pattern in more)
+    is_theirs = any(re.search(pattern, text, re.IGNORECASE) for pattern in more)
     if is_theirs or (_LIKE_ERROR.match(text) and _pattern(()).search(text)):
         return Trouble("weather", text.strip(), _retry_after_s(text))
     if _LIKE_ERROR.match(text) and _TOO_LONG.search(text):
@@ -89,4 +93,4 @@ def _retry_after_s(text: str) -> float | None:
 
 @cache
 def _pattern(more: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join((*_WEATHER, *more)), re.I)
+    return re.compile("|".join((*_WEATHER, *more)), re.IGNORECASE)

@@ -19,7 +19,7 @@ _METHOD: Final = re.compile(rb'"method"\s*:\s*"')
 
 def messages(line: bytes) -> list[dict[str, Any]]:
     """The messages of a line: one, those of a batch, or none."""
-    if not line.lstrip()[:1] in (b"{", b"["):
+    if line.lstrip()[:1] not in (b"{", b"["):
         return []
     try:
         value = json.loads(line.decode("utf-8", "replace"))
