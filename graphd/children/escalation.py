@@ -27,6 +27,8 @@ class Wanted:
         self.stop = asyncio.Event()
         self.close = asyncio.Event()
         self.recheck = asyncio.Event()
+        self.caught_up = asyncio.Event()
+        """The fold has all that the journal had at the attach: only now it knows what runs."""
         self.overdue: str | None = None
         """Why the run ends its agent itself: it did not answer its start."""
 
@@ -44,6 +46,7 @@ class Wanted:
 async def escalate(link: Link, wanted: Wanted, *, order: Order, report: Report, fold: Fold, outbox: Outbox) -> None:
     """Wait until an end is wanted, and bring it about. Returns when the connection is lost: the reader sees it too."""
     await wanted.end()
+    await _until(wanted.caught_up.is_set, order.grace_s)
     verbs: tuple[str, ...] = ("interrupt", "terminate", "kill")
     try:
         if wanted.stop.is_set():
@@ -71,6 +74,7 @@ async def escalate(link: Link, wanted: Wanted, *, order: Order, report: Report, 
 
 async def watch_start(wanted: Wanted, fold: Fold, changed: asyncio.Event) -> None:
     """Stop an agent that owes an answer to its start for too long, counted from when the question was written."""
+    await wanted.caught_up.wait()
     while True:
         changed.clear()
         due = fold.due

@@ -316,6 +316,7 @@ class KeptRun:
         if self._live_from is None:
             self._live_from = link.standing["end"]  # what came before was printed by the daemon that saw it
         events = link.events(self._decoder)
+        self._note_caught_up(link)
         try:
             while record is None or self._decoder.position < record["journalEnd"]:
                 event = await anext(events)
@@ -325,12 +326,19 @@ class KeptRun:
                 else:
                     await self._take(event)
                 position = self._decoder.position
+                self._note_caught_up(link)
                 has_all = self._stalled_end is not None and position >= self._stalled_end
                 if has_all or position - self._released >= RELEASE_EVERY:
                     await self._release(link)
         finally:
             await events.aclose()
         return dict(record)
+
+    def _note_caught_up(self, link: Link) -> None:
+        if self._decoder is not None and self._decoder.position >= link.standing["end"]:
+            self._wanted.caught_up.set()
+        else:
+            self._wanted.caught_up.clear()
 
     async def _take(self, records: list[Record]) -> None:
         assert self._fold is not None  # noqa: S101  made by `_prepare_fold`
