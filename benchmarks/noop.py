@@ -43,6 +43,11 @@ class NoopRun:
     def tell(self, lines: list[tuple[int, str]]) -> None:
         """Nobody listens."""
 
+    @property
+    def heard(self) -> int:
+        """No line was ever sent."""
+        return 0
+
     async def recheck(self) -> None:
         """Nothing is ever stuck."""
 

@@ -5,7 +5,6 @@ these. Its fold reads journal records and nothing else, so a live run and a reco
 Source: execution.md, Exactly once over a crash, Drivers.
 """
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from graphd.children.acp.quirks import Quirks
 from graphd.core.commands import AttemptEnded
 from graphd.core.model import Identity, Output
+from graphd.core.talk import Line
 from graphd_protocol.states import AttemptOutcome, FailureClass, Role
 
 if TYPE_CHECKING:
@@ -111,6 +111,10 @@ class Run(Protocol):
     def request_close(self) -> None:
         """Its result is accepted: what was told is sent, then stdin closed, grace, TERM, grace, KILL."""
 
+    @property
+    def heard(self) -> int:
+        """How many lines for the agent the journal is known to hold: the first so many need not be kept."""
+
     async def recheck(self) -> None:
         """Look at a stuck tree again."""
 
@@ -124,19 +128,6 @@ class Run(Protocol):
 RunFactory = Callable[[Order, Report], Run]
 FactSink = Callable[[tuple["Fact", ...], tuple[int, int]], Awaitable[None]]
 """(facts in order, the cursor behind them). Returns after the commit of both."""
-
-
-class Line(NamedTuple):
-    """One message for the agent. A request gets its JSON-RPC id when the writer numbers it."""
-
-    message: dict[str, Any]
-    is_request: bool = False
-
-
-def render(line: Line, seq: int) -> str:
-    """The line as it is sent: compact ASCII JSON in the order of its keys; the id of a request is its number."""
-    message = {**line.message, "id": seq} if line.is_request else line.message
-    return json.dumps(message, separators=(",", ":"))
 
 
 class PromptRefused(Exception):
@@ -198,6 +189,10 @@ class Fold(Protocol):
         """A request of ours has no response yet: a close waits for it."""
 
     @property
+    def unheard(self) -> tuple[str, ...]:
+        """Keys of asks whose answers are not in the journal: whoever answered was not heard."""
+
+    @property
     def due(self) -> Due | None:
         """By when it must answer its start; None when it may take its time."""
 
@@ -207,8 +202,10 @@ class Fold(Protocol):
     def keep(self) -> None:
         """Make durable the results that the last facts say are captured, before anyone is told. May block."""
 
-    def serve(self, request: dict[str, Any]) -> Line:
-        """Do what a `serve` fact asks, as often as it is asked, and answer the reply. May block."""
+    def finish(self, fact: Fact) -> Fact:
+        """Complete a `serve` or `ask` fact by what only the world knows: a request that is served here becomes the
+        `say` of its reply, paths become real paths. Done again after a crash before the commit. May block.
+        """
 
     def release(self) -> int:
         """Make durable what it took; the offset up to which it needs the journal no more, 0 for none. May block."""
@@ -222,14 +219,15 @@ class Monologue:
 
     is_in_turn = False
     is_owed = False
+    unheard: tuple[str, ...] = ()
     due: Due | None = None
 
     def keep(self) -> None:
         """Nothing: its one result is its end."""
 
-    def serve(self, request: dict[str, Any]) -> Line:
-        """Nothing is served."""
-        raise LookupError(request)
+    def finish(self, fact: Fact) -> Fact:
+        """Nothing to look up."""
+        return fact
 
 
 class Driver(Protocol):
@@ -237,6 +235,10 @@ class Driver(Protocol):
 
     All but `start` and `fold` are pure and quick: the writer calls them inside a transaction and numbers the lines.
     """
+
+    @property
+    def first_lines(self) -> int:
+        """How many lines `prompt` gives, whatever the order."""
 
     def start(self, order: Order) -> Launch:
         """Write the files that the agent reads into the folder and say what to run. May block; PromptRefused."""

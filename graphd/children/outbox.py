@@ -29,6 +29,11 @@ class Outbox:
             self._changed.set()
 
     @property
+    def heard(self) -> int:
+        """The number of the first line that the journal may lack."""
+        return self._next
+
+    @property
     def is_empty(self) -> bool:
         """The journal has all that was put."""
         return not self._lines

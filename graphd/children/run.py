@@ -9,9 +9,8 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable
+from typing import Any, Final
 
 from graphd.base.failpoints import failpoint
 from graphd.base.text import said, t
@@ -25,7 +24,6 @@ from graphd.children.driver import (
     Order,
     PromptRefused,
     Report,
-    render,
 )
 from graphd.children.environment import keeper_environment
 from graphd.children.escalation import Wanted, escalate, watch_start
@@ -37,9 +35,11 @@ from graphd.children.outbox import Outbox
 from graphd.children.results import ERR_LIMIT
 from graphd.children.shell import ShellDriver
 from graphd.children.sink import CaptureShort
-from graphd.children.spawn import KeeperProcess, spawn_keeper
+from graphd.children.spawn import KeeperProcess, spawn_keeper, word_or_stop
+from graphd.children.steady import to_its_end
 from graphd.core.commands import AttemptEnded
 from graphd.core.model import Identity, Spent
+from graphd.core.talk import render
 from graphd_protocol.states import AttemptOutcome, FailureClass
 
 RELEASE_EVERY: Final = 8 << 20
@@ -48,8 +48,6 @@ LAST_BACKOFF_S: Final = 5.0
 REASON_LIMIT: Final = 4096
 BATCH: Final = 64
 SETTLE_S: Final = 5.0
-
-T = TypeVar("T")
 
 
 class AttemptFenced(Exception):
@@ -121,6 +119,11 @@ class KeptRun:
         for seq, line in lines:
             self.outbox.put(seq, line)
 
+    @property
+    def heard(self) -> int:
+        """How many lines for the agent the journal is known to hold: the first so many need not be kept."""
+        return self.outbox.heard
+
     async def recheck(self) -> None:
         """Look at a stuck tree again."""
         self._wanted.recheck.set()
@@ -180,7 +183,7 @@ class KeptRun:
         if self._wanted.stop.is_set() and await asyncio.to_thread(void, folder):
             return self._ended("put_back", reason=t("stopped before it was started"))
         self._keeper = await spawn_keeper(folder, launch, keeper_environment())
-        word = await self._first_word(self._keeper)
+        word = await word_or_stop(self._keeper, self._wanted.stop)
         if word != "ready" and await asyncio.to_thread(void, folder):
             if word is None:
                 self._keeper.kill()
@@ -190,17 +193,6 @@ class KeptRun:
                 return self._ended("failed", "exec_failed", t("its keeper failed: {log}", log=keeper_log(folder)))
             return self._ended("put_back", reason=t("its keeper ended before it began"))
         return await self._settle()
-
-    async def _first_word(self, keeper: KeeperProcess) -> str | None:
-        """None when a stop is wanted before the keeper says anything."""
-        word, stop = asyncio.ensure_future(keeper.first_word()), asyncio.ensure_future(self._wanted.stop.wait())
-        try:
-            await asyncio.wait([word, stop], return_when=asyncio.FIRST_COMPLETED)
-            return word.result() if word.done() else None
-        finally:
-            for waiting in (word, stop):
-                waiting.cancel()
-            await asyncio.gather(word, stop, return_exceptions=True)
 
     async def _settle(self) -> AttemptEnded:
         """Go by what is in the folder until there is an end. Silence is never taken for death."""
@@ -347,21 +339,17 @@ class KeptRun:
             self._changed.set()
             if facts and self._on_facts is not None:
                 if any(fact.kind == "candidate" for fact in facts):
-                    await _to_its_end(self._fold.keep)
-                facts = tuple([await self._served(fact) for fact in facts])
+                    await to_its_end(self._fold.keep)
+                facts = tuple([await self._finished(fact) for fact in facts])
                 await self._on_facts(facts, facts[-1].position)
                 self._cursor = facts[-1].position
             if self._live_from is not None and record.end > self._live_from:
                 self._print(record)
 
-    async def _served(self, fact: Fact) -> Fact:
-        """A request that is done here becomes its reply. A crash before the commit does it again: it must bear that."""
-        if fact.kind != "serve":
-            return fact
+    async def _finished(self, fact: Fact) -> Fact:
         fold = self._fold
         assert fold is not None  # noqa: S101  it made the fact
-        line = await _to_its_end(lambda: fold.serve(fact.content))
-        return replace(fact, kind="say", content={"message": line.message, "isRequest": line.is_request})
+        return await to_its_end(lambda: fold.finish(fact)) if fact.kind in ("serve", "ask") else fact
 
     def _print(self, record: Record) -> None:
         if record.kind == OUT:
@@ -372,7 +360,7 @@ class KeptRun:
 
     async def _release(self, link: Link) -> None:
         assert self._fold is not None  # noqa: S101  made by `_prepare_fold`
-        up_to = await _to_its_end(self._fold.release)
+        up_to = await to_its_end(self._fold.release)
         if up_to > self._released:
             self._released = up_to
             failpoint("run.trim.before")
@@ -433,7 +421,7 @@ class KeptRun:
             return self._ended("lost", reason=why, record=record, spent=spent)
         try:
             fold = self._fold
-            ending = await _to_its_end(lambda: fold.end(record))
+            ending = await to_its_end(lambda: fold.end(record))
         except OSError as trouble:
             ending = Ending(
                 "failed", "exec_failed", t("its result could not be captured: {trouble}", trouble=said(trouble))
@@ -452,12 +440,21 @@ class KeptRun:
             proof = await asyncio.to_thread(end_survivors, order.folder, order.cookie, grace_s=order.grace_s)
             match proof:
                 case Dead():
-                    return self._ended("lost", reason=reason)
+                    return self._ended("lost", reason=reason)._replace(unheard=await self._unheard())
                 case Alive(pids):
                     await self._report.stuck(pids, t("{reason}, and these could not be ended", reason=reason))
                 case Unknown(why, pids):
                     await self._report.stuck(pids, t("{reason}, and {why}", reason=reason, why=why))
             await self._wanted.recheck.wait()
+
+    async def _unheard(self) -> tuple[str, ...]:
+        """What the fold of a lost attempt still asks; of an adopted one that is known from its journal, if at all."""
+        with contextlib.suppress(CaptureShort, JournalBroken, OSError):
+            if self._decoder is None:
+                self._on_facts = None  # what was not committed is not guessed
+                self._prepare_fold(await asyncio.to_thread(read_header, self._order.folder))
+                await self._refold()
+        return self._fold.unheard if self._fold is not None else ()
 
     def _ended(
         self,
@@ -480,19 +477,10 @@ class KeptRun:
             signal=record["signal"] if record else None,
             output=ending.output if ending else None,
             spent=spent or Spent(),
+            unheard=self._fold.unheard if ending and self._fold else (),
         )
 
 
 def _bounded(reason: str) -> str:
     """At most REASON_LIMIT characters; one that fits stays translatable."""
     return reason if len(reason) <= REASON_LIMIT else reason[:REASON_LIMIT]
-
-
-async def _to_its_end(write: Callable[[], T]) -> T:
-    """Run `write` in a thread. A cancelled caller waits for it all the same: two must never write the same files."""
-    running = asyncio.ensure_future(asyncio.to_thread(write))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait([running])
-        raise

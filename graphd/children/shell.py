@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphd.base.text import t
-from graphd.children.driver import Ending, Fact, Launch, Line, Monologue, Order, PromptRefused
+from graphd.children.driver import Ending, Fact, Launch, Monologue, Order, PromptRefused
 from graphd.children.environment import write_private
 from graphd.children.inputs import write_inputs
 from graphd.children.journal import Record
@@ -18,6 +18,7 @@ from graphd.children.keeping.files import OUT
 from graphd.children.results import INLINE_LIMIT, exit_reason, inline, is_json
 from graphd.children.sink import Sink
 from graphd.core.model import Output
+from graphd.core.talk import Line
 
 LINE_LIMIT: Final = 4 << 20
 PLACEHOLDER: Final = re.compile(r"\{\{\s*[A-Za-z_][\w-]*(?:\.[\w-]+)*\s*\}\}")
@@ -25,6 +26,8 @@ PLACEHOLDER: Final = re.compile(r"\{\{\s*[A-Za-z_][\w-]*(?:\.[\w-]+)*\s*\}\}")
 
 class ShellDriver:
     """Runs a script; says nothing to it."""
+
+    first_lines = 0
 
     def start(self, order: Order) -> Launch:
         """Write `script` and `inputs/`."""

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from graphd.children.acp.driver import AcpDriver
-from graphd.children.acp.permission import choose
-from graphd.children.driver import Driver, Fact, Fold, Line, Order, Report, render
+from graphd.children.driver import Driver, Fact, Fold, Order, Report
 from graphd.children.journal import Decoder, Header, Record
 from graphd.children.keeping.files import IN, OUT, RECORD, VERSION
 from graphd.children.run import KeptRun
+from graphd.core.talk import Line, render
 from tests.kit.kept import PROGRAMS, Heard, make_order
 
 Decide = Callable[[Fact], str | None]
@@ -22,12 +22,17 @@ WAIT = "\0wait"
 OFFERS = {"loadSession": True, "sessionCapabilities": {"resume": {}, "list": {}, "close": {}}}
 
 
+def choose(options: list[dict[str, Any]], kind: str) -> str | None:
+    """The option of a kind, as the core chooses: never the agent's own "always"."""
+    return next((option["id"] for option in options if option["kind"] == kind), None)
+
+
 def allow(fact: Fact) -> str | None:
-    return choose(fact.content["options"], "allow")
+    return choose(fact.content["options"], "allow_once")
 
 
 def reject(fact: Fact) -> str | None:
-    return choose(fact.content["options"], "reject")
+    return choose(fact.content["options"], "reject_once")
 
 
 def wait(_fact: Fact) -> str | None:
@@ -48,14 +53,6 @@ def traced(tmp_path: Path, **wanted: Any) -> list[dict[str, Any]]:
     path = tmp_path / "trace"
     found = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     return [line for line in found if all(line.get(name) == value for name, value in wanted.items())]
-
-
-def served(fold: Fold, fact: Fact) -> Fact:
-    """A request that the run does becomes its reply."""
-    if fact.kind != "serve":
-        return fact
-    line = fold.serve(fact.content)
-    return replace(fact, kind="say", content={"message": line.message, "isRequest": line.is_request})
 
 
 class Core:
@@ -186,7 +183,7 @@ class Tape:
         facts = self._record(OUT, part)
         if any(fact.kind == "candidate" for fact in facts):
             self.fold.keep()
-        done = [served(self.fold, fact) for fact in facts]
+        done = [self.fold.finish(fact) for fact in facts]
         for fact in done:
             self.facts.append(fact)
             self.core.commit(fact)

@@ -97,6 +97,11 @@ class FakeRun:
     def tell(self, lines: list[tuple[int, str]]) -> None:
         """Nobody listens."""
 
+    @property
+    def heard(self) -> int:
+        """No line was ever sent."""
+        return 0
+
     async def recheck(self) -> None:
         """Nothing is ever stuck here."""
 

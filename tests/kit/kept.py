@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from graphd.children.attempt import make_folder
-from graphd.children.driver import Driver, Ending, Fact, Launch, Line, Monologue, Order
+from graphd.children.driver import Driver, Ending, Fact, Launch, Monologue, Order
 from graphd.children.journal import Lines, Record
 from graphd.children.keeping.files import OUT
 from graphd.children.keeping.tree import look_at
 from graphd.children.shell import ShellDriver
 from graphd.children.spawn import KeeperProcess, spawn_keeper
 from graphd.core.model import Identity, Output
+from graphd.core.talk import Line
 
 PROGRAMS = Path(__file__).with_name("programs")
 STORE = "store-1"
@@ -133,6 +134,8 @@ class TalkFold(Monologue):
 
 class TalkDriver:
     """Speaks to programs/talk.py: one line to begin, one line for every ask."""
+
+    first_lines = 1
 
     def __init__(self, oracle: Path, rounds: int) -> None:
         self._argv = (sys.executable, str(PROGRAMS / "talk.py"), str(oracle), str(rounds))

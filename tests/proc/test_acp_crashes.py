@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import os
 import random
+import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,10 @@ async def die(core: Core, task: "asyncio.Task[Any]") -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     await core.run.let_go()
+
+
+def is_settled(folder: Path) -> bool:
+    return isinstance(look(folder), Recorded)
 
 
 def check_said_once(core: Core, tmp_path: Path) -> None:
@@ -104,6 +111,23 @@ async def test_a_permission_is_answered_by_the_next_daemon(tmp_path: Path) -> No
     check_said_once(core, tmp_path)
 
 
+async def test_an_answer_that_nobody_heard_is_named_at_the_end(tmp_path: Path) -> None:
+    """Committed, and the agent, or its keeper, dies before the line is in the journal: the next attempt may use it."""
+    for victim in ("agent", "keeper"):
+        folder = tmp_path / victim
+        folder.mkdir()
+        core = Core(acp_order(folder, {"turns": [[ask(1), {"say": "done"}]]}), decide=wait)
+        heard = Heard()
+        task = asyncio.create_task(core.make(heard).start())
+        await until(partial(core.of, "ask"))
+        await die(core, task)
+        identity = heard.identities[0]
+        os.kill(identity.pid if victim == "agent" else identity.keeper_pid, signal.SIGKILL)
+        ended = await core.make().adopt()
+        await core.run.collect()
+        assert (ended.outcome, ended.unheard) == ("failed" if victim == "agent" else "lost", ("101",))
+
+
 async def test_an_answer_that_was_committed_and_not_sent_is_sent_by_the_next_daemon(tmp_path: Path) -> None:
     core = Core(acp_order(tmp_path, {"turns": [[ask(1), {"say": "done"}]]}), decide=wait)
     task = asyncio.create_task(core.make().start())
@@ -139,9 +163,9 @@ async def test_an_agent_that_ended_unseen_is_settled_from_its_journal(tmp_path: 
         folder.mkdir()
         core = Core(acp_order(folder, {"turns": [turn]}, linger_s=0.5))
         task = asyncio.create_task(core.make().start())
-        await until(lambda at=folder: traced(at, got="session/prompt"))
+        await until(partial(traced, folder, got="session/prompt"))
         await die(core, task)
-        await until(lambda at=core.order.folder: isinstance(look(at), Recorded))
+        await until(partial(is_settled, core.order.folder))
         ended = await core.make().adopt()
         await core.run.collect()
         assert ended.outcome == ("failed" if number else "achieved"), ended.reason

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from graphd.children.driver import Fact, Line, render
+from graphd.children.driver import Fact
 from graphd.children.journal import Decoder, Header, Lines, read_err, read_header, read_records
 from graphd.children.keeping.files import HEADER, IN, OUT
 from graphd.children.link import Link
 from graphd.children.run import KeptRun
+from graphd.core.talk import Line, render
 from tests.kit.kept import STORE, Heard, TalkDriver, TalkFold, make_order, raw_keeper, until
 
 GOLDEN = Path(__file__).parents[1] / "data" / "keeper1"
@@ -101,7 +102,7 @@ async def test_a_conversation_over_many_crashes_says_each_line_once(tmp_path: Pa
     rng = random.Random(7)
     rounds = 12
     committed: list[Fact] = []
-    rows: list[str] = ['{"seq":0}']
+    rows: list[str] = [render(Line({"seq": 0}), 0)]
     driver = TalkDriver(tmp_path / "oracle", rounds)
     order = make_order(tmp_path)
     deaths = 0

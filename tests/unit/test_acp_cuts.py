@@ -10,7 +10,7 @@ from graphd.children.driver import Fact, PromptRefused
 from graphd.children.journal import Decoder, Header, Record
 from graphd.children.keeping.files import IN
 from graphd.children.sink import CaptureShort
-from tests.kit.acp import EXIT, Core, Tape, acp_order, allow, reject, served
+from tests.kit.acp import EXIT, Core, Tape, acp_order, allow, reject
 
 
 def tape(tmp_path: Path, **changes: Any) -> Tape:
@@ -63,7 +63,7 @@ def refold(made: Tape, records: list[Record]) -> tuple[Core, int]:
     core = Core(made.order, decide=by_key, rounds=made.core.rounds)
     for record in records:
         for fact in fold.feed(record):
-            done = served(fold, fact)
+            done = fold.finish(fact)
             core.facts.append(done)
             core.commit(done)
     return core, sum(record.kind == IN for record in records)

@@ -11,7 +11,8 @@ from graphd.children.acp.permission import ask, tool_facts
 from graphd.children.acp.state import Made, State
 from graphd.children.acp.updates import HARMLESS_KINDS, told
 from graphd.children.acp.wire import bounded, key_of, mapping, words
-from graphd.children.driver import Line, Order
+from graphd.children.driver import Order
+from graphd.core.talk import Line
 
 KEYS_LIMIT = 4096
 

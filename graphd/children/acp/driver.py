@@ -3,12 +3,15 @@
 from graphd.base.text import t
 from graphd.children.acp import lines
 from graphd.children.acp.fold import AcpFold
-from graphd.children.driver import Launch, Line, Order, PromptRefused
+from graphd.children.driver import Launch, Order, PromptRefused
 from graphd.children.inputs import write_inputs
+from graphd.core.talk import Line
 
 
 class AcpDriver:
     """Speaks the Agent Client Protocol over the agent's stdin and stdout. One process has one session."""
+
+    first_lines = 1
 
     def start(self, order: Order) -> Launch:
         """Write `inputs/`. PromptRefused for an order without a command, or whose folder is no absolute path."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from graphd.children.acp import lines
 from graphd.children.acp.wire import mapping
-from graphd.children.driver import Line
+from graphd.core.talk import Line
 
 READ_LIMIT_BYTES: Final = 4 << 20
 """Of one reply: the keeper takes 16 MiB at once, and every character may become six."""

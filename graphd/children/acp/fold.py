@@ -6,12 +6,14 @@ execution.md, Exactly once over a crash.
 """
 
 import json
+from dataclasses import replace
 from typing import Any, Final
 
 from graphd.base.text import t
 from graphd.children.acp import asking, capture, files, lines, opening, state, turns, wire
+from graphd.children.acp.permission import with_real_paths
 from graphd.children.acp.state import Made
-from graphd.children.driver import Due, Ending, Fact, Line, Order
+from graphd.children.driver import Due, Ending, Fact, Order
 from graphd.children.journal import Line as Said
 from graphd.children.journal import Lines, Record
 from graphd.children.keeping.files import IN, OUT
@@ -38,6 +40,11 @@ class AcpFold:
     def is_owed(self) -> bool:
         """A request of ours has no response yet."""
         return bool(self._state.pending)
+
+    @property
+    def unheard(self) -> tuple[str, ...]:
+        """Open asks: no answer of ours is in the journal."""
+        return tuple(self._state.asks)
 
     @property
     def due(self) -> Due | None:
@@ -73,9 +80,14 @@ class AcpFold:
             capture.keep(self._order.folder, captured, f"result.{captured.round}")
             self._is_kept = True
 
-    def serve(self, request: dict[str, Any]) -> Line:
-        """A file request, inside the folder of the node."""
-        return files.serve(request, self._order.cwd, may_write=self._order.permissions != "read")
+    def finish(self, fact: Fact) -> Fact:
+        """Serve a file request inside the folder of the node; make the paths of an ask real ones."""
+        if fact.kind == "serve":
+            line = files.serve(fact.content, self._order.cwd, may_write=self._order.permissions != "read")
+            return replace(fact, kind="say", content={"message": line.message, "isRequest": line.is_request})
+        if fact.kind == "ask":
+            return replace(fact, content=with_real_paths(fact.content, self._order.cwd))
+        return fact
 
     def release(self) -> int:
         """Write down the state; the journal up to here is needed no more."""

@@ -7,7 +7,8 @@ import json
 from typing import Any, Final
 
 from graphd import __version__
-from graphd.children.driver import Line, Order
+from graphd.children.driver import Order
+from graphd.core.talk import Line
 
 PROTOCOL_VERSION: Final = 1
 METHOD_NOT_FOUND: Final = -32601

@@ -1,12 +1,13 @@
 """An agent's permission request as an ask: what it wants to do, where, and what may be answered.
 
-Option ids are free text and pass unchanged; an option is chosen by its `kind`, and never an agent's own "always" for
-a person. A request may lack title and kind: they are those of the tool call that it names. Source: execution.md,
-People; research agents.md §9.
+Option ids are free text and pass unchanged; who answers chooses by `kind`. A request may lack title and kind: they are
+those of the tool call that it names. Source: execution.md, People; research agents.md §9.
 """
 
+import os
 import shlex
-from typing import Any, Final, Literal
+from pathlib import Path
+from typing import Any, Final
 
 from graphd.base.text import t
 from graphd.children.acp.wire import bounded, mapping, sequence, words
@@ -19,7 +20,6 @@ _PATH_NAMES: Final = (
 )  # fmt: skip
 _COMMAND_NAMES: Final = ("command", "cmd", "script")
 _SHELLS: Final = ("sh", "bash", "zsh", "dash")
-_KINDS: Final = {"allow": ("allow_once", "allow_always"), "reject": ("reject_once", "reject_always")}
 
 
 def tool_facts(call: dict[str, Any]) -> dict[str, Any]:
@@ -50,16 +50,10 @@ def ask(key: str, params: dict[str, Any], known: dict[str, Any]) -> dict[str, An
     return {"key": key, "kind": "permission", "title": title, "action": action, "options": options}
 
 
-def choose(options: list[dict[str, Any]], wanted: Literal["allow", "reject"]) -> str | None:
-    """The id of the option to take for an allow or a reject; None (cancelled) where there is none.
-
-    `once` before `always`: an `always` of the agent is taken only where it offers nothing else to reject with.
-    """
-    for kind in _KINDS[wanted][: 1 if wanted == "allow" else 2]:
-        for option in options:
-            if option["kind"] == kind:
-                return str(option["id"])
-    return None
+def with_real_paths(content: dict[str, Any], root: Path) -> dict[str, Any]:
+    """The same ask with its paths seen from `root` and all their links resolved: what a policy looks at. Blocks."""
+    action = content["action"]
+    return content | {"action": action | {"paths": [os.path.realpath(root / path) for path in action["paths"]]}}
 
 
 def _is_option(option: Any) -> bool:
