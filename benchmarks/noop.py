@@ -37,6 +37,17 @@ class NoopRun:
     def request_stop(self) -> None:
         """Nothing to stop."""
 
+    def request_close(self) -> None:
+        """It ends by itself."""
+
+    def tell(self, lines: list[tuple[int, str]]) -> None:
+        """Nobody listens."""
+
+    @property
+    def heard(self) -> int:
+        """No line was ever sent."""
+        return 0
+
     async def recheck(self) -> None:
         """Nothing is ever stuck."""
 

@@ -31,7 +31,7 @@ from graphd.base.failpoints import failpoint
 from graphd.children.driver import Driver, Launch, Order
 from graphd.children.environment import child_environment, sync_folder
 from graphd.children.identity import is_locked
-from graphd.children.shell import ERR_LIMIT
+from graphd.children.results import ERR_LIMIT
 
 JOURNAL_LIMIT = 64 << 20
 RESTART_DELAYS_S = (1.0, 5.0, 30.0)

@@ -5,13 +5,15 @@ these. Its fold reads journal records and nothing else, so a live run and a reco
 Source: execution.md, Exactly once over a crash, Drivers.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from graphd.children.acp.quirks import Quirks
 from graphd.core.commands import AttemptEnded
 from graphd.core.model import Identity, Output
+from graphd.core.talk import Line
 from graphd_protocol.states import AttemptOutcome, FailureClass, Role
 
 if TYPE_CHECKING:
@@ -52,6 +54,25 @@ class Order:
     store: str = ""
     epoch: int = 0
     output_limit_bytes: int = 16 << 20
+    argv: tuple[str, ...] = ()
+    """The profile's command, its program resolved."""
+    told: str = ""
+    """The whole first prompt."""
+    model: str | None = None
+    mode: str | None = None
+    thinking: str | None = None
+    permissions: Literal["read", "edit", "full"] | None = None
+    resume_session: str | None = None
+    """The child session of an earlier attempt, whose tree is proven dead."""
+    interrupted: str | None = None
+    """What to tell a session that goes on."""
+    summary: str | None = None
+    """What a fresh session is told of the one that could not be taken up again."""
+    mcp_argv: tuple[str, ...] = ()
+    """How the agent starts our MCP server; () where it can't."""
+    output_schema: str | None = None
+    """The contract of the result, JSON text."""
+    quirks: Quirks = Quirks()
 
 
 class Report(Protocol):
@@ -79,8 +100,20 @@ class Run(Protocol):
     async def adopt(self) -> AttemptEnded:
         """Go on with one that an earlier daemon began, by the recovery table."""
 
+    def tell(self, lines: list[tuple[int, str]]) -> None:
+        """Committed lines for the agent: (seq, rendered line). Sent in order, each once; a repeat changes nothing."""
+
     def request_stop(self) -> None:
-        """End the tree: interrupt, grace, TERM, grace, KILL. `start` or `adopt` then returns how it ended."""
+        """End the tree: a running turn gets the grace to end after its cancel lines; then interrupt, grace, TERM,
+        grace, KILL. `start` or `adopt` then returns how it ended.
+        """
+
+    def request_close(self) -> None:
+        """Its result is accepted: what was told is sent, then stdin closed, grace, TERM, grace, KILL."""
+
+    @property
+    def heard(self) -> int:
+        """How many lines for the agent the journal is known to hold: the first so many need not be kept."""
 
     async def recheck(self) -> None:
         """Look at a stuck tree again."""
@@ -93,6 +126,8 @@ class Run(Protocol):
 
 
 RunFactory = Callable[[Order, Report], Run]
+FactSink = Callable[[tuple["Fact", ...], tuple[int, int]], Awaitable[None]]
+"""(facts in order, the cursor behind them). Returns after the commit of both."""
 
 
 class PromptRefused(Exception):
@@ -132,11 +167,45 @@ class Ending:
     output: Output | None = None
 
 
+class Due(NamedTuple):
+    """By when the agent must have spoken: ns on the monotonic clock, and what is said when it has not."""
+
+    at_ns: int
+    reason: str
+
+
 class Fold(Protocol):
-    """The state that journal records add up to, from the last trim on. Used by one task."""
+    """The state that journal records add up to, from the last trim on. Used by one task.
+
+    It is deterministic: the same records give the same facts, also after a trim and in another process.
+    """
+
+    @property
+    def is_in_turn(self) -> bool:
+        """The agent works on a prompt: a stop waits for the end of its turn."""
+
+    @property
+    def is_owed(self) -> bool:
+        """A request of ours has no response yet: a close waits for it."""
+
+    @property
+    def unheard(self) -> tuple[str, ...]:
+        """Keys of asks whose answers are not in the journal: whoever answered was not heard."""
+
+    @property
+    def due(self) -> Due | None:
+        """By when it must answer its start; None when it may take its time."""
 
     def feed(self, record: "Record") -> list[Fact]:
         """Take one record; the facts that it completes, in order. Blocks for no more than a page-cache write."""
+
+    def keep(self) -> None:
+        """Make durable the results that the last facts say are captured, before anyone is told. May block."""
+
+    def finish(self, fact: Fact) -> Fact:
+        """Complete a `serve` or `ask` fact by what only the world knows: a request that is served here becomes the
+        `say` of its reply, paths become real paths. Done again after a crash before the commit. May block.
+        """
 
     def release(self) -> int:
         """Make durable what it took; the offset up to which it needs the journal no more, 0 for none. May block."""
@@ -145,22 +214,48 @@ class Fold(Protocol):
         """Its process ended and all records were fed: capture the result, fsynced. May block."""
 
 
+class Monologue:
+    """What a fold answers whose agent is never spoken to."""
+
+    is_in_turn = False
+    is_owed = False
+    unheard: tuple[str, ...] = ()
+    due: Due | None = None
+
+    def keep(self) -> None:
+        """Nothing: its one result is its end."""
+
+    def finish(self, fact: Fact) -> Fact:
+        """Nothing to look up."""
+        return fact
+
+
 class Driver(Protocol):
-    """How to speak one kind of agent: five functions and the fold. Lines are without their newline."""
+    """How to speak one kind of agent: five functions and the fold.
+
+    All but `start` and `fold` are pure and quick: the writer calls them inside a transaction and numbers the lines.
+    """
+
+    @property
+    def first_lines(self) -> int:
+        """How many lines `prompt` gives, whatever the order."""
 
     def start(self, order: Order) -> Launch:
         """Write the files that the agent reads into the folder and say what to run. May block; PromptRefused."""
 
-    def prompt(self, order: Order) -> tuple[str, ...]:
-        """The first lines for its stdin."""
+    def prompt(self, order: Order) -> tuple[Line, ...]:
+        """The first lines for its stdin, numbered from 0. The same order gives the same lines."""
 
-    def answer(self, ask: dict[str, Any], option: str) -> tuple[str, ...]:
-        """The lines that answer what it asked."""
+    def answer(self, key: str, option: str | None, text: str | None) -> tuple[Line, ...]:
+        """The lines that answer the ask `key`: with the id of an option, with a text, or `cancelled`."""
 
-    def cancel(self) -> tuple[str, ...]:
-        """The lines that ask it to stop its turn, before any signal."""
+    def turn(self, session: str, text: str) -> tuple[Line, ...]:
+        """The lines that prompt it once more in its session."""
 
-    def close(self) -> tuple[str, ...]:
+    def cancel(self, session: str | None, open_asks: tuple[str, ...]) -> tuple[Line, ...]:
+        """The lines that ask it to stop its turn: first what answers its open asks, then the cancel."""
+
+    def close(self, session: str | None) -> tuple[Line, ...]:
         """The lines that end its session."""
 
     def fold(self, order: Order, *, out_bytes: int) -> Fold:

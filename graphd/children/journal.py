@@ -116,9 +116,14 @@ class Line:
 class Lines:
     """Records in, whole lines of stdout out. A line longer than `limit_bytes` is cut to it, and its rest skipped."""
 
-    def __init__(self, limit_bytes: int = 16 << 20) -> None:
+    def __init__(self, limit_bytes: int = 16 << 20, rest: bytes = b"") -> None:
         self._limit_bytes = limit_bytes
-        self._rest = bytearray()
+        self._rest = bytearray(rest)
+
+    @property
+    def rest(self) -> bytes:
+        """The bytes of the line that has not ended yet."""
+        return bytes(self._rest)
 
     def feed(self, record: Record) -> list[Line]:
         """The lines that end in this `out` record."""

@@ -28,9 +28,15 @@ class Outbox:
             self._lines.setdefault(seq, line)
             self._changed.set()
 
-    def add(self, line: str) -> None:
-        """A line behind all that are known, where no transaction gives numbers."""
-        self.put(max(self._lines, default=self._next - 1) + 1, line)
+    @property
+    def heard(self) -> int:
+        """The number of the first line that the journal may lack."""
+        return self._next
+
+    @property
+    def is_empty(self) -> bool:
+        """The journal has all that was put."""
+        return not self._lines
 
     async def send_over(self, link: Link) -> None:
         """Send what the journal lacks, in order, as it comes. Ends when the agent takes no input, or with LinkLost."""

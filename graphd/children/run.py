@@ -9,24 +9,37 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable
+from typing import Any, Final
 
 from graphd.base.failpoints import failpoint
 from graphd.base.text import said, t
 from graphd.children.attempt import Kept, Nothing, Recorded, keeper_log, look, make_folder, void
-from graphd.children.driver import Driver, Ending, Fact, Fold, Order, PromptRefused, Report
+from graphd.children.driver import (
+    Driver,
+    Ending,
+    Fact,
+    FactSink,
+    Fold,
+    Order,
+    PromptRefused,
+    Report,
+)
 from graphd.children.environment import keeper_environment
+from graphd.children.escalation import Wanted, escalate, watch_start
 from graphd.children.identity import Alive, Dead, Unknown, end_survivors, is_locked, read_identity
 from graphd.children.journal import Decoder, Header, JournalBroken, Record, read_err, read_header, read_records
 from graphd.children.keeping.files import OUT
 from graphd.children.link import AttachRefused, CallRefused, KeeperSilent, Link, LinkLost
 from graphd.children.outbox import Outbox
-from graphd.children.shell import ERR_LIMIT, ShellDriver
+from graphd.children.results import ERR_LIMIT
+from graphd.children.shell import ShellDriver
 from graphd.children.sink import CaptureShort
-from graphd.children.spawn import KeeperProcess, spawn_keeper
+from graphd.children.spawn import KeeperProcess, spawn_keeper, word_or_stop
+from graphd.children.steady import to_its_end
 from graphd.core.commands import AttemptEnded
 from graphd.core.model import Identity, Spent
+from graphd.core.talk import render
 from graphd_protocol.states import AttemptOutcome, FailureClass
 
 RELEASE_EVERY: Final = 8 << 20
@@ -35,9 +48,6 @@ LAST_BACKOFF_S: Final = 5.0
 REASON_LIMIT: Final = 4096
 BATCH: Final = 64
 SETTLE_S: Final = 5.0
-
-T = TypeVar("T")
-FactSink = Callable[[tuple[Fact, ...]], Awaitable[None]]
 
 
 class AttemptFenced(Exception):
@@ -65,8 +75,8 @@ class KeptRun:
         self._on_facts = on_facts
         self._cursor = cursor
         self.outbox = Outbox()
-        self._stop = asyncio.Event()
-        self._recheck = asyncio.Event()
+        self._wanted = Wanted()
+        self._changed = asyncio.Event()
         self._keeper: KeeperProcess | None = None
         self._link: Link | None = None
         self._decoder: Decoder | None = None
@@ -97,12 +107,26 @@ class KeptRun:
 
     def request_stop(self) -> None:
         """End the tree; what `start` or `adopt` answers still says how it really ended."""
-        self._stop.set()
-        self._recheck.set()
+        self._wanted.stop.set()
+        self._wanted.recheck.set()
+
+    def request_close(self) -> None:
+        """The result is accepted: send what was told, close stdin, then TERM and KILL."""
+        self._wanted.close.set()
+
+    def tell(self, lines: list[tuple[int, str]]) -> None:
+        """Committed lines for the agent, by their numbers. A line that is known already changes nothing."""
+        for seq, line in lines:
+            self.outbox.put(seq, line)
+
+    @property
+    def heard(self) -> int:
+        """How many lines for the agent the journal is known to hold: the first so many need not be kept."""
+        return self.outbox.heard
 
     async def recheck(self) -> None:
         """Look at a stuck tree again."""
-        self._recheck.set()
+        self._wanted.recheck.set()
 
     async def collect(self) -> None:
         """Tell the keeper that its record is settled; it goes, and is reaped where it is our child."""
@@ -156,12 +180,10 @@ class KeptRun:
     async def _begin(self) -> AttemptEnded:
         folder = self._order.folder
         launch = await asyncio.to_thread(make_folder, self._order, self._driver)
-        if self._stop.is_set() and await asyncio.to_thread(void, folder):
+        if self._wanted.stop.is_set() and await asyncio.to_thread(void, folder):
             return self._ended("put_back", reason=t("stopped before it was started"))
         self._keeper = await spawn_keeper(folder, launch, keeper_environment())
-        for seq, line in enumerate(self._driver.prompt(self._order)):
-            self.outbox.put(seq, line)
-        word = await self._first_word(self._keeper)
+        word = await word_or_stop(self._keeper, self._wanted.stop)
         if word != "ready" and await asyncio.to_thread(void, folder):
             if word is None:
                 self._keeper.kill()
@@ -172,20 +194,11 @@ class KeptRun:
             return self._ended("put_back", reason=t("its keeper ended before it began"))
         return await self._settle()
 
-    async def _first_word(self, keeper: KeeperProcess) -> str | None:
-        """None when a stop is wanted before the keeper says anything."""
-        word, stop = asyncio.ensure_future(keeper.first_word()), asyncio.ensure_future(self._stop.wait())
-        try:
-            await asyncio.wait([word, stop], return_when=asyncio.FIRST_COMPLETED)
-            return word.result() if word.done() else None
-        finally:
-            for waiting in (word, stop):
-                waiting.cancel()
-            await asyncio.gather(word, stop, return_exceptions=True)
-
     async def _settle(self) -> AttemptEnded:
         """Go by what is in the folder until there is an end. Silence is never taken for death."""
         backoff_s, silent_since = FIRST_BACKOFF_S, time.monotonic()
+        # Adopted too: its daemon may have died before the first lines were sent. What the journal has is not sent.
+        self.tell([(seq, render(line, seq)) for seq, line in enumerate(self._driver.prompt(self._order))])
         while True:
             if self._is_detached:
                 await asyncio.Event().wait()  # until the caller cancels: the keeper is on its own now
@@ -232,7 +245,7 @@ class KeptRun:
 
     async def _report_silence(self, silent_s: float) -> None:
         """A wanted stop that a stopped or wedged keeper does not take is said to people; it stays asked for."""
-        if self._stop.is_set() and silent_s > 2 * self._order.grace_s + SETTLE_S and not self._is_silence_told:
+        if self._wanted.stop.is_set() and silent_s > 2 * self._order.grace_s + SETTLE_S and not self._is_silence_told:
             self._is_silence_told = True
             found = await asyncio.to_thread(read_identity, self._order.folder) or {}
             pids = tuple(found[name] for name in ("keeperPid", "agentPid") if name in found)
@@ -258,7 +271,12 @@ class KeptRun:
             standing["keeperPid"],
         )
         pump = asyncio.create_task(self._pump(link))
-        beside = (self._watch_deadline(link), self._escalate(link), self.outbox.send_over(link))
+        assert self._fold is not None  # noqa: S101  made by `_prepare_fold`
+        ending = escalate(
+            link, self._wanted, order=self._order, report=self._report, fold=self._fold, outbox=self.outbox
+        )
+        watching = watch_start(self._wanted, self._fold, self._changed)
+        beside = (self._watch_deadline(link), ending, watching, self.outbox.send_over(link))
         tasks: list[asyncio.Task[Any]] = [pump, *(asyncio.create_task(step) for step in beside)]
         self._is_following = True
         try:
@@ -290,6 +308,7 @@ class KeptRun:
         if self._live_from is None:
             self._live_from = link.standing["end"]  # what came before was printed by the daemon that saw it
         events = link.events(self._decoder)
+        self._note_caught_up(link)
         try:
             while record is None or self._decoder.position < record["journalEnd"]:
                 event = await anext(events)
@@ -299,6 +318,7 @@ class KeptRun:
                 else:
                     await self._take(event)
                 position = self._decoder.position
+                self._note_caught_up(link)
                 has_all = self._stalled_end is not None and position >= self._stalled_end
                 if has_all or position - self._released >= RELEASE_EVERY:
                     await self._release(link)
@@ -306,15 +326,30 @@ class KeptRun:
             await events.aclose()
         return dict(record)
 
+    def _note_caught_up(self, link: Link) -> None:
+        if self._decoder is not None and self._decoder.position >= link.standing["end"]:
+            self._wanted.caught_up.set()
+        else:
+            self._wanted.caught_up.clear()
+
     async def _take(self, records: list[Record]) -> None:
         assert self._fold is not None  # noqa: S101  made by `_prepare_fold`
         for record in records:
             facts = tuple(fact for fact in self._fold.feed(record) if fact.position > self._cursor)
+            self._changed.set()
             if facts and self._on_facts is not None:
-                await self._on_facts(facts)
+                if any(fact.kind == "candidate" for fact in facts):
+                    await to_its_end(self._fold.keep)
+                facts = tuple([await self._finished(fact) for fact in facts])
+                await self._on_facts(facts, facts[-1].position)
                 self._cursor = facts[-1].position
             if self._live_from is not None and record.end > self._live_from:
                 self._print(record)
+
+    async def _finished(self, fact: Fact) -> Fact:
+        fold = self._fold
+        assert fold is not None  # noqa: S101  it made the fact
+        return await to_its_end(lambda: fold.finish(fact)) if fact.kind in ("serve", "ask") else fact
 
     def _print(self, record: Record) -> None:
         if record.kind == OUT:
@@ -325,7 +360,7 @@ class KeptRun:
 
     async def _release(self, link: Link) -> None:
         assert self._fold is not None  # noqa: S101  made by `_prepare_fold`
-        up_to = await _to_its_end(self._fold.release)
+        up_to = await to_its_end(self._fold.release)
         if up_to > self._released:
             self._released = up_to
             failpoint("run.trim.before")
@@ -339,28 +374,6 @@ class KeptRun:
             await asyncio.sleep(max(0.0, due_s - time.monotonic()))
             self._is_late = True
             await self._report.deadline()
-
-    async def _escalate(self, link: Link) -> None:
-        """Interrupt, grace, TERM, grace, KILL. What even that does not end is stuck, and asked again on a recheck."""
-        await self._stop.wait()
-        grace_s = self._order.grace_s
-        try:
-            for line in self._driver.cancel():
-                self.outbox.add(line)
-            for verb in ("interrupt", "terminate", "kill"):
-                failpoint("run.signal.before")
-                await link.call(verb)
-                failpoint("run.signal.after")
-                await asyncio.sleep(grace_s)
-            while True:
-                self._recheck.clear()
-                status = await link.call("status")
-                if status["pids"]:
-                    await self._report.stuck(tuple(status["pids"]), t("SIGKILL did not end it"))
-                await self._recheck.wait()
-                await link.call("kill")
-        except (LinkLost, CallRefused):
-            return  # the pump sees it too
 
     async def _end_kept(self, link: Link, reason: str) -> AttemptEnded:
         """What it said is gone: its result can't be captured. End it, wait for its end, say lost."""
@@ -408,11 +421,13 @@ class KeptRun:
             return self._ended("lost", reason=why, record=record, spent=spent)
         try:
             fold = self._fold
-            ending = await _to_its_end(lambda: fold.end(record))
+            ending = await to_its_end(lambda: fold.end(record))
         except OSError as trouble:
             ending = Ending(
                 "failed", "exec_failed", t("its result could not be captured: {trouble}", trouble=said(trouble))
             )
+        if self._wanted.overdue is not None and ending.outcome != "achieved":
+            ending = Ending("failed", "exec_failed", self._wanted.overdue)
         return self._ended(
             ending.outcome, ending.failure_class, ending.reason, record=record, ending=ending, spent=spent
         )
@@ -421,16 +436,25 @@ class KeptRun:
         """Nobody saw its end: prove that all of it is dead, ending what is found; stuck until that is so."""
         order = self._order
         while True:
-            self._recheck.clear()
+            self._wanted.recheck.clear()
             proof = await asyncio.to_thread(end_survivors, order.folder, order.cookie, grace_s=order.grace_s)
             match proof:
                 case Dead():
-                    return self._ended("lost", reason=reason)
+                    return self._ended("lost", reason=reason)._replace(unheard=await self._unheard())
                 case Alive(pids):
                     await self._report.stuck(pids, t("{reason}, and these could not be ended", reason=reason))
                 case Unknown(why, pids):
                     await self._report.stuck(pids, t("{reason}, and {why}", reason=reason, why=why))
-            await self._recheck.wait()
+            await self._wanted.recheck.wait()
+
+    async def _unheard(self) -> tuple[str, ...]:
+        """What the fold of a lost attempt still asks; of an adopted one that is known from its journal, if at all."""
+        with contextlib.suppress(CaptureShort, JournalBroken, OSError):
+            if self._decoder is None:
+                self._on_facts = None  # what was not committed is not guessed
+                self._prepare_fold(await asyncio.to_thread(read_header, self._order.folder))
+                await self._refold()
+        return self._fold.unheard if self._fold is not None else ()
 
     def _ended(
         self,
@@ -453,19 +477,10 @@ class KeptRun:
             signal=record["signal"] if record else None,
             output=ending.output if ending else None,
             spent=spent or Spent(),
+            unheard=self._fold.unheard if ending and self._fold else (),
         )
 
 
 def _bounded(reason: str) -> str:
     """At most REASON_LIMIT characters; one that fits stays translatable."""
     return reason if len(reason) <= REASON_LIMIT else reason[:REASON_LIMIT]
-
-
-async def _to_its_end(write: Callable[[], T]) -> T:
-    """Run `write` in a thread. A cancelled caller waits for it all the same: two must never write the same files."""
-    running = asyncio.ensure_future(asyncio.to_thread(write))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait([running])
-        raise

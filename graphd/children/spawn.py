@@ -112,3 +112,15 @@ def _start(folder: Path, launch: dict[str, Any], environment: dict[str, str]) ->
     finally:
         popen.stdin.close()
     return popen
+
+
+async def word_or_stop(keeper: KeeperProcess, stop: asyncio.Event) -> str | None:
+    """The keeper's first word; None when a stop is wanted before it says anything."""
+    word, stopped = asyncio.ensure_future(keeper.first_word()), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait([word, stopped], return_when=asyncio.FIRST_COMPLETED)
+        return word.result() if word.done() else None
+    finally:
+        for waiting in (word, stopped):
+            waiting.cancel()
+        await asyncio.gather(word, stopped, return_exceptions=True)

@@ -13,7 +13,7 @@ from graphd.base.redaction import PLAIN
 from graphd.base.text import t
 from graphd.children.journal import read_err
 from graphd.children.keeping.files import ERR_NOTE, HEADER, MAGIC, NOTE, OUT, RECORD
-from graphd.children.shell import ERR_LIMIT
+from graphd.children.results import ERR_LIMIT
 from graphd.core.events import Refused
 from graphd.server.project import Wire
 

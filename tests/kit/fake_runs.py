@@ -91,6 +91,17 @@ class FakeRun:
         """End a hanging child."""
         self._stop.set()
 
+    def request_close(self) -> None:
+        """It ends by itself."""
+
+    def tell(self, lines: list[tuple[int, str]]) -> None:
+        """Nobody listens."""
+
+    @property
+    def heard(self) -> int:
+        """No line was ever sent."""
+        return 0
+
     async def recheck(self) -> None:
         """Nothing is ever stuck here."""
 

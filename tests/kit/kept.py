@@ -6,19 +6,20 @@ import os
 import select
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from graphd.children.attempt import make_folder
-from graphd.children.driver import Driver, Ending, Fact, Launch, Order
+from graphd.children.driver import Driver, Ending, Fact, Launch, Monologue, Order
 from graphd.children.journal import Lines, Record
 from graphd.children.keeping.files import OUT
 from graphd.children.keeping.tree import look_at
 from graphd.children.shell import ShellDriver
 from graphd.children.spawn import KeeperProcess, spawn_keeper
 from graphd.core.model import Identity, Output
+from graphd.core.talk import Line
 
 PROGRAMS = Path(__file__).with_name("programs")
 STORE = "store-1"
@@ -106,7 +107,7 @@ def is_gone(pid: int) -> bool:
     return seen is None or seen.is_dead
 
 
-class TalkFold:
+class TalkFold(Monologue):
     """Whole JSON lines become facts."""
 
     def __init__(self) -> None:
@@ -134,26 +135,28 @@ class TalkFold:
 class TalkDriver:
     """Speaks to programs/talk.py: one line to begin, one line for every ask."""
 
+    first_lines = 1
+
     def __init__(self, oracle: Path, rounds: int) -> None:
         self._argv = (sys.executable, str(PROGRAMS / "talk.py"), str(oracle), str(rounds))
 
     def start(self, order: Order) -> Launch:
         return Launch(self._argv, stdin="pipe")
 
-    def prompt(self, order: Order) -> tuple[str, ...]:
-        return (json.dumps({"seq": 0}),)
+    def prompt(self, order: Order) -> tuple[Line, ...]:
+        return (Line({"seq": 0}),)
 
-    def answer(self, ask: dict[str, Any], option: str) -> tuple[str, ...]:
-        return (json.dumps({"seq": ask["count"] + 1, "option": option}),)
+    def answer(self, key: str, option: str | None, text: str | None) -> tuple[Line, ...]:
+        return (Line({"seq": int(key) + 1, "option": option}),)
 
-    def cancel(self) -> tuple[str, ...]:
+    def turn(self, session: str, text: str) -> tuple[Line, ...]:
         return ()
 
-    def close(self) -> tuple[str, ...]:
+    def cancel(self, session: str | None, open_asks: tuple[str, ...]) -> tuple[Line, ...]:
+        return ()
+
+    def close(self, session: str | None) -> tuple[Line, ...]:
         return ()
 
     def fold(self, order: Order, *, out_bytes: int) -> TalkFold:
         return TalkFold()
-
-
-FactSink = Callable[[tuple[Fact, ...]], Awaitable[None]]

@@ -4,24 +4,31 @@ import asyncio
 import json
 import random
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from graphd.children.driver import Fact
 from graphd.children.journal import Decoder, Header, Lines, read_err, read_header, read_records
 from graphd.children.keeping.files import HEADER, IN, OUT
 from graphd.children.link import Link
 from graphd.children.run import KeptRun
+from graphd.core.talk import Line, render
 from tests.kit.kept import STORE, Heard, TalkDriver, TalkFold, make_order, raw_keeper, until
 
 GOLDEN = Path(__file__).parents[1] / "data" / "keeper1"
 
 
-def decided(driver: TalkDriver, order_facts: list[Fact]) -> list[str]:
+def answers(driver: TalkDriver, facts: Iterable[Fact]) -> list[Line]:
+    """What is said to the asks among these facts."""
+    return [
+        line for fact in facts if fact.kind == "ask" for line in driver.answer(str(fact.content["count"]), "yes", None)
+    ]
+
+
+def decided(driver: TalkDriver, order_facts: list[Fact]) -> list[dict[str, Any]]:
     """The outbox rows that these facts lead to, in order."""
-    rows = ['{"seq": 0}']
-    for fact in order_facts:
-        rows += driver.answer(fact.content, "yes") if fact.kind == "ask" else ()
-    return rows
+    return [{"seq": 0}, *(line.message for line in answers(driver, order_facts))]
 
 
 def fold(folder: Path) -> tuple[list[Fact], int]:
@@ -38,7 +45,7 @@ def test_the_journal_of_version_1_cut_at_every_byte_gives_the_same_facts_and_the
     content = (GOLDEN / "journal").read_bytes()
     driver = TalkDriver(tmp_path / "unused", rounds=3)
     all_facts, all_ins = fold(GOLDEN)
-    sent = [record.payload.decode().rstrip("\n") for record in read_records(GOLDEN) if record.kind == IN]
+    sent = [json.loads(record.payload) for record in read_records(GOLDEN) if record.kind == IN]
     assert [fact.kind for fact in all_facts].count("ask") == 3
     assert all_ins == len(sent) == 4
     for cut in range(HEADER.size, len(content) + 1):
@@ -95,7 +102,7 @@ async def test_a_conversation_over_many_crashes_says_each_line_once(tmp_path: Pa
     rng = random.Random(7)
     rounds = 12
     committed: list[Fact] = []
-    rows: list[str] = ['{"seq": 0}']
+    rows: list[str] = [render(Line({"seq": 0}), 0)]
     driver = TalkDriver(tmp_path / "oracle", rounds)
     order = make_order(tmp_path)
     deaths = 0
@@ -103,20 +110,18 @@ async def test_a_conversation_over_many_crashes_says_each_line_once(tmp_path: Pa
     def make(epoch: int) -> KeptRun:
         run: KeptRun
 
-        async def commit(facts: tuple[Fact, ...]) -> None:
+        async def commit(facts: tuple[Fact, ...], cursor: tuple[int, int]) -> None:
             await asyncio.sleep(0)  # a death before the commit
             committed.extend(facts)
-            fresh = [line for fact in facts if fact.kind == "ask" for line in driver.answer(fact.content, "yes")]
-            rows.extend(fresh)
+            assert cursor == facts[-1].position
+            rows.extend(render(line, len(rows)) for line in answers(driver, facts))
             await asyncio.sleep(0.001)  # a death between commit and send
-            for seq, line in enumerate(rows):
-                run.outbox.put(seq, line)
+            run.tell(list(enumerate(rows)))
 
         cursor = committed[-1].position if committed else (0, -1)
         changed = make_order(tmp_path, epoch=epoch)
         run = KeptRun(changed, Heard(), driver=driver, on_facts=commit, cursor=cursor)
-        for seq, line in enumerate(rows):
-            run.outbox.put(seq, line)
+        run.tell(list(enumerate(rows)))
         return run
 
     run = make(1)
@@ -157,10 +162,8 @@ async def record_golden(folder: Path, tmp_path: Path) -> None:
     run: KeptRun
     driver = TalkDriver(tmp_path / "oracle", 3)
 
-    async def answer(facts: tuple[Fact, ...]) -> None:
-        for fact in facts:
-            for line in driver.answer(fact.content, "yes") if fact.kind == "ask" else ():
-                run.outbox.add(line)
+    async def answer(facts: tuple[Fact, ...], _cursor: tuple[int, int]) -> None:
+        run.tell([(line.message["seq"], render(line, 0)) for line in answers(driver, facts)])
 
     order = make_order(tmp_path)
     run = KeptRun(order, Heard(), driver=driver, on_facts=answer)

@@ -19,8 +19,9 @@ from graphd.children.driver import Input, Order
 from graphd.children.identity import Dead, Unknown, abandoned, is_locked, keepers, read_identity, reap_strangers
 from graphd.children.journal import read_log
 from graphd.children.keeping.tree import look_at_all
+from graphd.children.results import ERR_LIMIT
 from graphd.children.run import AttemptFenced, KeptRun
-from graphd.children.shell import ERR_LIMIT, ShellDriver
+from graphd.children.shell import ShellDriver
 from graphd.core.commands import AttemptEnded
 from tests.kit.kept import PROGRAMS, STORE, Heard, is_gone, is_over, make_order, raw_keeper, until
 

@@ -1,0 +1,37 @@
+"""Drivers by name: ours, and those of third parties under the entry point group `graphd.drivers`.
+
+Nothing is imported before a profile asks for it. Source: execution.md, Drivers.
+"""
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Final
+
+from graphd.base.text import t
+from graphd.children.driver import Driver
+
+GROUP: Final = "graphd.drivers"
+OURS: Final = {"shell": ("graphd.children.shell", "ShellDriver"), "acp": ("graphd.children.acp.driver", "AcpDriver")}
+
+
+class DriverMissing(Exception):
+    """No driver has this name; the message is for people."""
+
+
+@cache
+def driver_of(name: str) -> Driver:
+    """The one instance of a driver. Ours can't be replaced. DriverMissing; whatever a third party's import raises."""
+    if name in OURS:
+        module, made = OURS[name]
+        driver: Driver = getattr(import_module(module), made)()
+        return driver
+    for point in entry_points(group=GROUP, name=name):
+        theirs: Driver = point.load()()
+        return theirs
+    raise DriverMissing(t("there is no driver {name}", name=name))
+
+
+def names() -> tuple[str, ...]:
+    """All that there are here, ours first."""
+    return (*OURS, *sorted({point.name for point in entry_points(group=GROUP)} - set(OURS)))
