@@ -54,6 +54,9 @@ class Order:
     store: str = ""
     epoch: int = 0
     output_limit_bytes: int = 16 << 20
+    driver: str = "shell"
+    cursor: tuple[int, int] = (0, -1)
+    """How far its journal was folded and committed."""
     argv: tuple[str, ...] = ()
     """The profile's command, its program resolved."""
     told: str = ""
@@ -125,7 +128,14 @@ class Run(Protocol):
         """The daemon stops on purpose: the keeper goes on alone and does not start it again."""
 
 
-RunFactory = Callable[[Order, Report], Run]
+class TalkReport(Report, Protocol):
+    """What a run tells whose agent talks."""
+
+    async def said(self, facts: "tuple[Fact, ...]", cursor: tuple[int, int]) -> None:
+        """What its agent's bytes mean, and the cursor behind it. Returns after the commit of both."""
+
+
+RunFactory = Callable[[Order, TalkReport], Run]
 FactSink = Callable[[tuple["Fact", ...], tuple[int, int]], Awaitable[None]]
 """(facts in order, the cursor behind them). Returns after the commit of both."""
 
@@ -239,6 +249,10 @@ class Driver(Protocol):
     @property
     def first_lines(self) -> int:
         """How many lines `prompt` gives, whatever the order."""
+
+    @property
+    def is_plain(self) -> bool:
+        """What it prints is for people as it stands; else they see its items."""
 
     def start(self, order: Order) -> Launch:
         """Write the files that the agent reads into the folder and say what to run. May block; PromptRefused."""

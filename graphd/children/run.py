@@ -353,7 +353,8 @@ class KeptRun:
 
     def _print(self, record: Record) -> None:
         if record.kind == OUT:
-            self._report.printed(record.offset, record.payload)
+            if self._driver.is_plain:  # else people see what it means
+                self._report.printed(record.offset, record.payload)
         elif span := record.err_span:
             chunk = read_err(self._order.folder, *span, total=sum(span), limit_bytes=ERR_LIMIT)
             self._report.printed(record.offset, chunk)

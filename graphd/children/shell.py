@@ -28,6 +28,7 @@ class ShellDriver:
     """Runs a script; says nothing to it."""
 
     first_lines = 0
+    is_plain = True
 
     def start(self, order: Order) -> Launch:
         """Write `script` and `inputs/`."""

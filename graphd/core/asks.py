@@ -104,7 +104,7 @@ def respond(draft: Draft, command: Respond) -> None:
     ask = draft.graph.asks.get(command.ask)
     if ask is None:
         raise Refused("notFound", t("no ask {ask}", ask=command.ask), t("graphd ask lists what waits"), ask=command.ask)
-    if ask.state != "open":
+    if ask.state != "open" or not _may_be_heard(draft, ask):
         by = ask.answered_by or t("nobody: it was withdrawn")
         raise Refused(
             "askGone", t("{ask} needs no answer any more; answered by {by}", ask=ask.id, by=by),
@@ -122,6 +122,14 @@ def respond(draft: Draft, command: Respond) -> None:
         draft, ask, by=_who(draft.actor), option=command.option, text=command.text, scope=scope,
         comment=command.comment,
     )  # fmt: skip
+
+
+def _may_be_heard(draft: Draft, ask: Ask) -> bool:
+    """An agent whose end is wanted was told `cancelled` already."""
+    if ask.key is None:
+        return True
+    attempt = draft.graph.attempts.get((ask.node or "", ask.role or "worker", ask.attempt or 0))
+    return attempt is None or attempt.state in ("starting", "live")
 
 
 def _who(actor: Actor) -> str:

@@ -58,10 +58,11 @@ class StartAttempt(NamedTuple):
 
 
 class StopAttempt(NamedTuple):
-    """End its tree; report the settlement when it is proven empty."""
+    """End its tree; report the settlement when it is proven empty. A repeat, after a restart, says nothing anew."""
 
     graph: str
     attempt: AttemptKey
+    is_repeat: bool = False
 
 
 class RecheckAttempt(NamedTuple):

@@ -383,5 +383,5 @@ def daemon_started(state: State, tape: Tape, command: DaemonStarted, *, now: int
         for key in graph.live:
             draft.then(AdoptAttempt(graph.id, key))
             if graph.attempts[key].state == "stopping" or graph.stopping is not None:
-                draft.then(StopAttempt(graph.id, key))
+                draft.then(StopAttempt(graph.id, key, is_repeat=True))
     return drafts

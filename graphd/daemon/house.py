@@ -10,24 +10,28 @@ import contextlib
 import functools
 import os
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from graphd import __version__
 from graphd.base.clock import Clock, SystemClock
 from graphd.children.driver import Order, RunFactory
+from graphd.children.drivers import driver_of
 from graphd.children.environment import EnvironmentMissing, load, snapshot
-from graphd.children.profiles import WORKERS, profile_of
+from graphd.children.profiles import PROFILES, WORKERS, profile_of
 from graphd.core.commands import Capacity, DaemonStarted, Done, Request, Tick
 from graphd.core.events import AttemptKey, Change, Event, Refused
 from graphd.core.evolve import evolve
 from graphd.core.model import State
+from graphd.core.policy import Leave
 from graphd.core.tape import Tape
 from graphd.daemon.log import log
 from graphd.daemon.orders import House, build_order
 from graphd.daemon.recovery import sweep
 from graphd.daemon.settings import Settings, SettingsRefused, load_settings
 from graphd.daemon.supervisor import Printed, Supervisor
+from graphd.daemon.talking import is_close, speech
 from graphd.daemon.watch import FolderWatch
 from graphd.store.database import Database, Opening
 from graphd.store.lock import WorkspaceLock
@@ -47,13 +51,14 @@ class Daemon:
 
     def __init__(
         self, *, database: Database, log_store: Log, writer: Writer, supervisor: Supervisor, workspace: Path,
-        folder: Path, clock: Clock, settings: "LiveSettings",
+        folder: Path, clock: Clock, settings: "LiveSettings", around: "Around",
     ) -> None:  # fmt: skip
         self._database = database
         self._log = log_store
         self._writer = writer
         self._supervisor = supervisor
         self._settings = settings
+        self._around = around
         self.workspace = workspace
         self.folder = folder
         self.clock = clock
@@ -105,19 +110,24 @@ class Daemon:
             return Capacity(concurrency=settings.now.concurrency, profiles=SERVED)
 
         writer = Writer(
-            state, commit=log_store.commit, capacity=capacity, clock=clock, requests=await log_store.requests()
-        )
+            state, commit=log_store.commit, capacity=capacity, clock=clock, requests=await log_store.requests(),
+            speech=speech(lambda profile: driver_of(_driver_name(profile))),
+        )  # fmt: skip
 
         def order_of(graph: str, attempt: AttemptKey) -> Order:
             found = state.graphs[graph]
-            return build_order(house, settings.now, found, found.attempts[attempt])
+            talking = state.talks.get((graph, attempt))
+            order = build_order(house, settings.now, found, found.attempts[attempt])
+            return replace(order, cursor=talking.cursor) if talking is not None else order
 
+        around = Around(state, settings)
         supervisor = Supervisor(
-            folder=folder, factory=factory, submit=writer.submit, order_of=order_of, clock=clock, tasks=tasks
-        )
+            folder=folder, factory=factory, submit=writer.submit, order_of=order_of, clock=clock, tasks=tasks,
+            about=around, unsent=await log_store.unsent(),
+        )  # fmt: skip
         daemon = cls(
             database=database, log_store=log_store, writer=writer, supervisor=supervisor, workspace=workspace,
-            folder=folder, clock=clock, settings=settings,
+            folder=folder, clock=clock, settings=settings, around=around,
         )  # fmt: skip
         writer.on_effects = supervisor.carry_out
         writer.on_trouble = lambda: daemon._note_trouble(tasks)
@@ -223,6 +233,10 @@ class Daemon:
         """Where the tables differ from the log. Empty is well."""
         return await self._database.read(lambda connection: differences(connection, replay))
 
+    def attend_by(self, is_attended: Callable[[], bool]) -> None:
+        """How it is known whether a person's client is connected."""
+        self._around.is_attended = is_attended
+
     def is_lock_ours(self) -> bool:
         """The lock file on disk is the one that we hold."""
         return self._database.lock.still_ours()
@@ -264,6 +278,37 @@ class Daemon:
         for task in (self._writing, self._waiting_for_store):
             if task is not None:
                 task.cancel()
+
+
+def _driver_name(profile: str) -> str:
+    return PROFILES[profile].driver
+
+
+class Around:
+    """What the supervisor reads of committed state and of the settings."""
+
+    def __init__(self, state: State, settings: "LiveSettings") -> None:
+        self._state = state
+        self._settings = settings
+        self.is_attended: Callable[[], bool] = lambda: False
+
+    def is_close(self, graph: str, attempt: AttemptKey) -> bool:
+        """Its end is wanted because its result is accepted."""
+        return is_close(self._state.graphs[graph].attempts[attempt])
+
+    def waits(self, graph: str, attempt: AttemptKey) -> bool:
+        """An ask of it is open."""
+        found = self._state.graphs[graph]
+        asks = [found.asks[ask] for ask in found.open_asks]
+        return any((ask.node, ask.role, ask.attempt) == attempt for ask in asks)
+
+    def leave(self, order: Order) -> Leave:
+        """What an attempt may do by itself."""
+        writes = self._state.graphs[order.graph].nodes[order.node].definition.writes
+        detached: Literal["wait", "deny"] = "deny" if self._settings.now.detached_asks == "deny" else "wait"
+        return Leave(
+            order.permissions or "edit", str(order.cwd), writes, detached=detached, is_attended=self.is_attended()
+        )
 
 
 async def _retain(log_store: Log, ended_before_ms: int) -> None:

@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from graphd.base.clock import Clock
 from graphd.base.redaction import PLAIN
-from graphd.children.driver import Order, Run, RunFactory
+from graphd.children.driver import Fact, Order, Run, RunFactory
 from graphd.core.commands import (
     AttemptEnded,
     AttemptIdentified,
@@ -24,17 +24,22 @@ from graphd.core.commands import (
 )
 from graphd.core.events import (
     AdoptAttempt,
+    AnswerAsk,
     AttemptKey,
     CollectAttempt,
     Effect,
+    PromptAttempt,
     RecheckAttempt,
     Refused,
     RemoveGraphFiles,
+    SendLines,
     StartAttempt,
     StopAttempt,
     WakeAt,
 )
 from graphd.core.model import Identity
+from graphd.core.policy import Leave
+from graphd.daemon.talking import said, words_of
 
 COLLECT_S = 2.0
 LiveKey = tuple[str, AttemptKey]
@@ -48,6 +53,7 @@ class Supervisor:
     def __init__(
         self, *, folder: Path, factory: RunFactory, submit: Callable[[Request], Awaitable[Done]],
         order_of: Callable[[str, AttemptKey], Order], clock: Clock, tasks: asyncio.TaskGroup,
+        about: "About", unsent: dict[LiveKey, list[tuple[int, str]]] | None = None,
     ) -> None:  # fmt: skip
         self._folder = folder
         self._factory = factory
@@ -55,7 +61,10 @@ class Supervisor:
         self._order_of = order_of
         self._clock = clock
         self._tasks = tasks
+        self._about = about
+        self._unsent = unsent or {}
         self._runs: dict[LiveKey, Run] = {}
+        self._orders: dict[LiveKey, Order] = {}
         self._shown: dict[LiveKey, _Shown] = {}
         self._following: set[asyncio.Task[None]] = set()
         self._collecting: set[asyncio.Task[None]] = set()
@@ -77,6 +86,10 @@ class Supervisor:
                     self._live(effect.graph, effect.attempt, is_new=False)
                 case StopAttempt():
                     self._stop(effect.graph, effect.attempt)
+                case SendLines():
+                    self._send(effect)
+                case AnswerAsk() | PromptAttempt():
+                    self._goes_on(effect.graph, effect.attempt)
                 case RecheckAttempt():
                     self._recheck(effect)
                 case CollectAttempt():
@@ -90,6 +103,8 @@ class Supervisor:
         order = self._order_of(graph, attempt)
         run = self._factory(order, _Report(self, graph, attempt))
         self._runs[(graph, attempt)] = run
+        self._orders[(graph, attempt)] = order
+        run.tell(self._unsent.pop((graph, attempt), []))
         self.set_phase(graph, attempt[0], "starting" if is_new else "adopting")
         self._follow_task(self._follow(graph, attempt, run, is_new=is_new))
 
@@ -104,12 +119,13 @@ class Supervisor:
         if not self._is_leaving:
             await self.report(ended)
 
-    async def report(self, fact: Command) -> None:
+    async def report(self, fact: Command | Request) -> None:
         """Have a fact committed; while the store refuses it, wait and try again: facts are never dropped."""
+        request = fact if isinstance(fact, Request) else Request(fact)
         pause_s = 0.2
         while True:
             try:
-                await self._submit(Request(fact))
+                await self._submit(request)
             except Refused as refusal:
                 if refusal.code != "storeUnavailable" or self._is_leaving:
                     return
@@ -125,13 +141,29 @@ class Supervisor:
 
     def _stop(self, graph: str, attempt: AttemptKey) -> None:
         run = self._runs.get((graph, attempt))
-        if run is not None:
-            self.set_phase(graph, attempt[0], "stopping")
+        if run is None:
+            return
+        self.set_phase(graph, attempt[0], "stopping")
+        if self._about.is_close(graph, attempt):
+            run.request_close()
+        else:
             run.request_stop()
+
+    def _send(self, effect: SendLines) -> None:
+        run = self._runs.get((effect.graph, effect.attempt))
+        if run is not None:
+            run.tell(list(effect.rows))
+
+    def _goes_on(self, graph: str, attempt: AttemptKey) -> None:
+        """It was answered, or has its next turn."""
+        if (graph, attempt) in self._runs:
+            waits = self._about.waits(graph, attempt)
+            self.set_phase(graph, attempt[0], "awaiting_permission" if waits else "working")
 
     def _collect(self, effect: CollectAttempt) -> None:
         run = self._runs.pop((effect.graph, effect.attempt), None)
         self._shown.pop((effect.graph, effect.attempt), None)
+        self._orders.pop((effect.graph, effect.attempt), None)
         self.phases.pop((effect.graph, effect.attempt[0]), None)
         self.last_lines.pop((effect.graph, effect.attempt[0]), None)
         if run is not None:
@@ -149,6 +181,24 @@ class Supervisor:
         delay_s = max(0.0, (at_ms - self._clock.now_ms()) / 1000)
         handle = asyncio.get_running_loop().call_later(delay_s, self.tick)
         self._timer = (at_ms, handle)
+
+    async def said(self, graph: str, attempt: AttemptKey, facts: tuple[Fact, ...], cursor: tuple[int, int]) -> None:
+        """An agent said something: the graph learns of it, people see it. Returns after the commit."""
+        run, order = self._runs.get((graph, attempt)), self._orders.get((graph, attempt))
+        if run is None or order is None:
+            return
+        leave = self._about.leave(order)
+        await self.report(said(graph, attempt, facts, cursor, heard=run.heard, leave=leave))
+        for fact in facts:
+            if fact.kind == "item":
+                self._show(graph, attempt, fact)
+        if any(fact.kind == "ask" for fact in facts):
+            self._goes_on(graph, attempt)
+
+    def _show(self, graph: str, attempt: AttemptKey, fact: Fact) -> None:
+        text = words_of(fact.content)
+        if text:
+            self.printed(graph, attempt, fact.offset, text.encode())
 
     def tick(self) -> None:
         """Let the scheduler look again."""
@@ -201,6 +251,19 @@ class Supervisor:
             task.cancel()
 
 
+class About(Protocol):
+    """What the supervisor reads of committed state."""
+
+    def is_close(self, graph: str, attempt: AttemptKey) -> bool:
+        """Its end is wanted because its result is accepted."""
+
+    def waits(self, graph: str, attempt: AttemptKey) -> bool:
+        """An ask of it is open."""
+
+    def leave(self, order: Order) -> Leave:
+        """What an attempt may do by itself."""
+
+
 class _Shown:
     """What one attempt prints, decoded and without secrets, also over the borders of chunks."""
 
@@ -245,6 +308,9 @@ class _Report:
 
     def printed(self, offset: int, chunk: bytes) -> None:
         self._supervisor.printed(self._graph, self._attempt, offset, chunk)
+
+    async def said(self, facts: tuple[Fact, ...], cursor: tuple[int, int]) -> None:
+        await self._supervisor.said(self._graph, self._attempt, facts, cursor)
 
 
 async def _quietly(act: Callable[[], Awaitable[None]]) -> None:

@@ -26,7 +26,7 @@ from graphd.server.place import config_folder, state_folder
 from graphd.server.service import Server
 
 if TYPE_CHECKING:
-    from graphd.children.driver import Order, Report, Run, RunFactory
+    from graphd.children.driver import Order, Run, RunFactory, TalkReport
 
 OK: Final = 0
 FAILED: Final = 1
@@ -150,11 +150,14 @@ async def run(
         return FAILED
 
 
-def _kept(order: "Order", report: "Report") -> "Run":
+def _kept(order: "Order", report: "TalkReport") -> "Run":
     """A `RunFactory`: what runs children is imported with the first one, not before the first answer."""
+    from graphd.children.drivers import driver_of
     from graphd.children.run import KeptRun
 
-    return KeptRun(order, report)
+    return KeptRun(
+        order, report, driver=driver_of(order.driver), on_facts=report.said, cursor=order.cursor
+    )  # fmt: skip
 
 
 async def _serve(server: Server, folder: Path, readiness: Readiness, served: Served | None) -> int:

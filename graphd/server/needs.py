@@ -41,6 +41,9 @@ class DaemonSettings(Protocol):
 class Daemon(Protocol):
     """The daemon, as the server sees it."""
 
+    def attend_by(self, is_attended: Callable[[], bool]) -> None:
+        """How it is known whether a person's client is connected."""
+
     @property
     def store_id(self) -> str:
         """The database's uuid."""

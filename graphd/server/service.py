@@ -59,6 +59,7 @@ class Server:
         self._workflow_files = WorkflowFiles(daemon.workspace)
         self._idle_timer: asyncio.TimerHandle | None = None
         self._stirred_at_s = asyncio.get_running_loop().time()
+        daemon.attend_by(self._has_person)
 
     # ---- life -----------------------------------------------------------------------------------------------------
 
@@ -140,6 +141,9 @@ class Server:
     def watch_workflows(self, stirred: Callable[[], None]) -> Callable[[], None]:
         """Call `stirred` after workflow or prompt files changed on the disk; gives the way to end that."""
         return self._workflow_files.listen(stirred)
+
+    def _has_person(self) -> bool:
+        return any(c.caller is not None and c.caller.principal == "user" for c in self._served)
 
     def connections(self) -> list[Wire]:
         """One row of health per greeted connection."""

@@ -136,6 +136,7 @@ class TalkDriver:
     """Speaks to programs/talk.py: one line to begin, one line for every ask."""
 
     first_lines = 1
+    is_plain = True
 
     def __init__(self, oracle: Path, rounds: int) -> None:
         self._argv = (sys.executable, str(PROGRAMS / "talk.py"), str(oracle), str(rounds))

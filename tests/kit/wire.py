@@ -225,6 +225,9 @@ class InMemoryDaemon:
     def is_lock_ours(self) -> bool:
         return self.lock_is_ours
 
+    def attend_by(self, is_attended: Callable[[], bool]) -> None:
+        self.is_attended = is_attended
+
     def subscribe(self, listener: Callable[[list[Change]], None]) -> Callable[[], None]:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)

@@ -12,6 +12,7 @@ class AcpDriver:
     """Speaks the Agent Client Protocol over the agent's stdin and stdout. One process has one session."""
 
     first_lines = 1
+    is_plain = False
 
     def start(self, order: Order) -> Launch:
         """Write `inputs/`. PromptRefused for an order without a command, or whose folder is no absolute path."""
