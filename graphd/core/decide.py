@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core import facts, verbs
 from graphd.core.commands import (
@@ -25,7 +26,7 @@ from graphd.core.commands import (
     Tick,
 )
 from graphd.core.draft import Draft
-from graphd.core.events import Change, Effect, Refused
+from graphd.core.events import Change, Effect
 from graphd.core.model import Graph, State
 from graphd.core.tape import Tape
 

@@ -1,4 +1,4 @@
-"""Events, changes, effects and refusals: what the core returns. Events are past tense, effects imperative."""
+"""Events, changes and effects: what the core returns. Events are past tense, effects imperative."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -98,14 +98,3 @@ class WakeAt(NamedTuple):
 
 
 Effect = StartAttempt | StopAttempt | RecheckAttempt | AdoptAttempt | CollectAttempt | RemoveGraphFiles | WakeAt
-
-
-class Refused(Exception):
-    """A typed refusal: `code` of `graphd_protocol.errors`, a message for people, and what stands in `data`."""
-
-    def __init__(self, code: str, message: str, hint: str = "", **facts: Any) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
-        self.facts = facts

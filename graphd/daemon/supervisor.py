@@ -11,6 +11,7 @@ from typing import Any
 
 from graphd.base.clock import Clock
 from graphd.base.redaction import PLAIN
+from graphd.base.refusal import Refused
 from graphd.children.driver import Order, Run, RunFactory
 from graphd.core.commands import (
     AttemptEnded,
@@ -28,7 +29,6 @@ from graphd.core.events import (
     CollectAttempt,
     Effect,
     RecheckAttempt,
-    Refused,
     RemoveGraphFiles,
     StartAttempt,
     StopAttempt,

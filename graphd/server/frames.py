@@ -5,8 +5,7 @@ Sources: spec protocol.md (Limits; Daemon, socket, lock), research security.md Â
 """
 
 import re
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -40,15 +39,13 @@ class FramingBroken(Exception):
         self.answer = answer
 
 
-@dataclass(slots=True, frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """One body as it came, not yet looked at."""
 
     body: bytes
 
 
-@dataclass(slots=True, frozen=True)
-class Message:
+class Message(NamedTuple):
     """One JSON-RPC message.
 
     `is_request` has an id and wants exactly one answer; `trouble` is why it can't be served. `answer` is the whole
@@ -111,6 +108,15 @@ class FrameReader:
                 return
         if self._buffer:
             raise FramingBroken("not our framing")
+
+
+def first_of(seen: bytes) -> tuple[Frame, int] | None:
+    """The first frame of bytes that are only looked at, and its size with its header; None where it is not whole.
+
+    Raises FramingBroken where a reader would.
+    """
+    whole = FrameReader().feed(seen)
+    return (whole[0], seen.index(_END) + len(_END) + len(whole[0].body)) if whole else None
 
 
 def _content_length(header: bytes) -> int:

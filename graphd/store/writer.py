@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 
 from graphd.base.clock import Clock
 from graphd.base.failpoints import failpoint
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Capacity, Done, Import, Request, Set
 from graphd.core.decide import decide
-from graphd.core.events import Change, Effect, Refused
+from graphd.core.events import Change, Effect
 from graphd.core.model import State
 from graphd.core.schedule import schedule
 from graphd.core.tape import Tape
