@@ -8,14 +8,13 @@ import asyncio
 import contextlib
 import gc
 import importlib
+import json
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-import orjson
 
 from graphd import __version__
 from graphd.base.catalogue import Language, localised, negotiated
@@ -24,7 +23,6 @@ from graphd.base.failpoints import failpoint
 from graphd.base.refusal import Refused
 from graphd.base.text import said, t
 from graphd.daemon.claim import claimed
-from graphd.server.handover import become_newest, note_daemon
 from graphd.server.hello import Host
 from graphd.server.listen import SOCKET_NAME
 from graphd.server.place import config_folder, state_folder
@@ -77,7 +75,7 @@ class Readiness:
             return
         failpoint("server.ready.before")
         with contextlib.suppress(OSError):
-            os.write(fd, orjson.dumps(localised(facts, _own_language())) + b"\n")
+            os.write(fd, json.dumps(localised(facts, _own_language())).encode() + b"\n")
             os.close(fd)
         failpoint("server.ready.after")
 
@@ -93,6 +91,8 @@ def main(argv: list[str] | None = None) -> int:
     options = _options(sys.argv[1:] if argv is None else argv)
     readiness = Readiness(options.ready_fd)
     if options.workspace is not None and options.is_restarted:
+        from graphd.server.handover import become_newest  # a keeper's start alone
+
         become_newest(state_folder(options.workspace), ["--workspace", str(options.workspace), "--restarted"])
     if options.workspace is None:
         readiness.say(failed=t("no workspace was named"), hint=t("give --workspace DIR"))
@@ -209,6 +209,7 @@ async def _house(
 ) -> AsyncIterator["Daemon"]:
     """The daemon on the claimed database, loaded and recovered."""
     from graphd.daemon.house import Daemon
+    from graphd.server.handover import note_daemon
 
     restart = restart_argv(workspace)
     async with Daemon.on(

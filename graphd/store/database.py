@@ -5,7 +5,6 @@ a read-only connection that changes no byte, what kind of file it is and whether
 one transaction that makes this daemon the newest epoch. Sources: reliability.md §3, R5, R8, R13 to R17.
 """
 
-import asyncio
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -74,7 +73,7 @@ class Database:
         """Open or make `graph.db` beside the lock, which must be held. Raises OpeningRefused, StoreUnavailable."""
         path = lock.path.with_name(FILE)
         try:
-            await asyncio.to_thread(_inspect, path)
+            _inspect(path)  # here: nothing else runs yet, and a thread for it costs a start as much as it does
             writer = await connect_writer(path)
             try:
                 identity = await hop(writer, lambda connection: _begin_epoch(connection, path, opening))
