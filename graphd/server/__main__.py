@@ -87,7 +87,6 @@ def _own_language() -> Language:
 
 def main(argv: list[str] | None = None) -> int:
     """Run one daemon; returns its exit code."""
-    gc.set_threshold(*GC_THRESHOLDS)
     options = _options(sys.argv[1:] if argv is None else argv)
     readiness = Readiness(options.ready_fd)
     if options.workspace is not None and options.is_restarted:
@@ -142,6 +141,7 @@ async def run(
     workspace: Path, readiness: Readiness, runs: "RunFactory | None" = None, served: Served | None = None
 ) -> int:
     """Open the daemon of a workspace and serve it to its end. `runs` replaces real children; `served` runs beside."""
+    gc.set_threshold(*GC_THRESHOLDS)
     clock = SystemClock()
     try:
         folder = _stand_in(state_folder(workspace))

@@ -98,8 +98,12 @@ class Porch:
         asyncio.get_running_loop().remove_reader(sock)
         try:
             greeted = self._greet(sock)
-        except (OSError, frames.FramingBroken):
+        except (BlockingIOError, frames.FramingBroken):
             return  # the server will find it as it is
+        except OSError:  # it is gone, or its answer could not be sent
+            del self._guests[sock]
+            sock.close()
+            return
         if greeted is not None:
             self._guests[sock] = self._guests[sock]._replace(greeted=greeted)
 
