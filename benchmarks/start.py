@@ -182,7 +182,7 @@ def _python_alone() -> Result:
 
 
 def imported() -> dict[str, int]:
-    """Modules that a real daemon imported until its first answer, and the µs that each took itself."""
+    """Modules that a real daemon imported until its first answer and its end right after, with the µs of each."""
     with fresh_folder() as folder, RunningDaemon.graphd(folder, options=("-X", "importtime")):
         text = (folder / "stderr").read_text(errors="replace")
     rows = re.findall(r"^import time:\s+(\d+) \|\s+\d+ \| \s*(\S+)$", text, re.MULTILINE)

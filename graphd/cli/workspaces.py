@@ -76,7 +76,7 @@ def move_command(old: Path, new: Path) -> None:
       graphd workspace move ~/old-name ~/new-name
       graphd workspace move ~/project ~/project
     """
-    from graphd.core.events import Refused
+    from graphd.base.refusal import Refused
     from graphd.store.place import move
 
     try:
@@ -96,7 +96,7 @@ def forget_command(folder: Path, yes: bool) -> None:
     Examples:
       graphd workspace forget ~/gone-project
     """
-    from graphd.core.events import Refused
+    from graphd.base.refusal import Refused
     from graphd.store.place import folder_of, forget, place_of
 
     place = place_of(folder_of(_state_root(), folder))
@@ -126,7 +126,7 @@ def _state_root() -> Path:
 
 def keep_place(workspace: str) -> bool:
     """The folder is the same project at the same path, say: its graphs stay. Raises CommandRefused."""
-    from graphd.core.events import Refused
+    from graphd.base.refusal import Refused
     from graphd.store.place import move
 
     try:
@@ -151,7 +151,7 @@ def settle_place(workspace: str, was: str, is_now: str) -> bool:
     answer = click.prompt(t("which"), type=click.Choice(list(choices)), default="q", err=True, show_choices=False)
     if answer == "k":
         return keep_place(workspace)
-    from graphd.core.events import Refused
+    from graphd.base.refusal import Refused
     from graphd.store.place import forget
 
     try:

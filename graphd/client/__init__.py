@@ -7,8 +7,6 @@ first asked for.
 
 from __future__ import annotations
 
-from importlib import import_module
-
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -52,4 +50,6 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # not for the byte pipe, which looks nothing up here
+
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

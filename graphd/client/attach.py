@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-import struct
+import sys
 import time
 
 from graphd import __version__
@@ -413,7 +413,8 @@ def _peer(connection: Connection) -> tuple[int, int] | None:
     """(pid, uid) of the other side; None where the system cannot say."""
     if SO_PEERCRED is None:
         return None
-    pid, uid, _ = struct.unpack("3i", connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12))
+    found = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)  # struct ucred: three ints, taken apart by hand
+    pid, uid = (int.from_bytes(found[at : at + 4], sys.byteorder, signed=True) for at in (0, 4))
     return pid, uid
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 
+from graphd.base.digest import sha256_hex
 from graphd.client.plain_socket import AF_UNIX, SOCK_STREAM, Connection
 
 TYPE_CHECKING = False
@@ -112,19 +112,7 @@ def state_folder(workspace: AnyPath) -> str:
     Makes nothing.
     """
     real = os.fsencode(os.path.realpath(workspace))
-    return os.path.join(state_root(), _sha256(real)[:16])
-
-
-def _sha256(content: bytes) -> str:
-    """In hexadecimal. hashlib loads a cryptographic library for the same number, a tenth of a byte pipe's start."""
-    try:
-        if sys.version_info >= (3, 12):
-            from _sha2 import sha256
-        else:
-            from _sha256 import sha256  # type: ignore[import-not-found]  # not in typeshed
-    except ImportError:
-        from hashlib import sha256
-    return str(sha256(content).hexdigest())
+    return os.path.join(state_root(), sha256_hex(real)[:16])
 
 
 def make_state_folder(workspace: AnyPath) -> str:

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Respond, Revoke
 from graphd.core.draft import Draft
-from graphd.core.events import Actor, AnswerAsk, Refused
+from graphd.core.events import Actor, AnswerAsk
 from graphd.core.model import Ask, Node
 from graphd_protocol.ids import node_id
 from graphd_protocol.states import AskKind, Role

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core import facts, verbs
 from graphd.core.commands import (
@@ -30,7 +31,7 @@ from graphd.core.commands import (
     Tick,
 )
 from graphd.core.draft import Draft
-from graphd.core.events import Change, Effect, Refused
+from graphd.core.events import Change, Effect
 from graphd.core.model import Graph, State
 from graphd.core.tape import Tape
 

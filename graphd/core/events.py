@@ -1,8 +1,9 @@
-"""Events, changes, effects and refusals: what the core returns. Events are past tense, effects imperative."""
+"""Events, changes and effects: what the core returns. Events are past tense, effects imperative."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from graphd.base.refusal import Refused as Refused
 from graphd_protocol.states import ActorKind
 
 AttemptKey = tuple[str, str, int]
@@ -133,14 +134,3 @@ Effect = (
     | RemoveGraphFiles
     | WakeAt
 )
-
-
-class Refused(Exception):
-    """A typed refusal: `code` of `graphd_protocol.errors`, a message for people, and what stands in `data`."""
-
-    def __init__(self, code: str, message: str, hint: str = "", **facts: Any) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
-        self.facts = facts

@@ -5,6 +5,7 @@ Attempt).
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core import rounds
 from graphd.core.commands import (
@@ -17,7 +18,7 @@ from graphd.core.commands import (
     Release,
 )
 from graphd.core.draft import Draft
-from graphd.core.events import DAEMON, AdoptAttempt, CollectAttempt, Refused, StopAttempt
+from graphd.core.events import DAEMON, AdoptAttempt, CollectAttempt, StopAttempt
 from graphd.core.model import Attempt, Graph, Node, Output, Spent, State
 from graphd.core.settle import conclude, ripple, skip
 from graphd.core.tape import Tape

@@ -6,11 +6,11 @@ again, and what is settled moves it on. Source: model.md, Log, snapshot, interch
 
 from dataclasses import asdict
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.codec import dump_budget, dump_definition, dump_terms
 from graphd.core.commands import Import, ImportedNode, Request
 from graphd.core.draft import Draft
-from graphd.core.events import Refused
 from graphd.core.model import State
 from graphd.core.plan import check_plan
 from graphd.core.settle import conclude, ripple

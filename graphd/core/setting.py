@@ -2,11 +2,11 @@
 
 from dataclasses import asdict
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.codec import dump_budget, dump_definition, dump_terms
 from graphd.core.commands import Request, Set
 from graphd.core.draft import Draft
-from graphd.core.events import Refused
 from graphd.core.model import State
 from graphd.core.plan import check_plan, collapse, effective_required
 from graphd.core.settle import ripple

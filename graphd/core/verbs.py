@@ -1,9 +1,10 @@
 """The verbs of people and agents (model.md, Verbs). Intent first, status when true."""
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Acknowledge, Cancel, Finish, Pause, Resume, RetryNodes
 from graphd.core.draft import Draft
-from graphd.core.events import Actor, RecheckAttempt, Refused, StopAttempt
+from graphd.core.events import Actor, RecheckAttempt, StopAttempt
 from graphd.core.model import Graph, Node
 from graphd.core.settle import conclude, conclude_stop, ripple, skip
 from graphd_protocol.ids import node_id

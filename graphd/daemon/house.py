@@ -16,16 +16,18 @@ from typing import Literal, TypeVar
 
 from graphd import __version__
 from graphd.base.clock import Clock, SystemClock
+from graphd.base.refusal import Refused
 from graphd.children.driver import Order, RunFactory
 from graphd.children.drivers import driver_of
 from graphd.children.environment import EnvironmentMissing, load, snapshot
 from graphd.children.profiles import PROFILES, WORKERS, profile_of
 from graphd.core.commands import Capacity, DaemonStarted, Done, Request, Tick
-from graphd.core.events import AttemptKey, Change, Event, Refused
+from graphd.core.events import AttemptKey, Change, Event
 from graphd.core.evolve import evolve
 from graphd.core.model import State
 from graphd.core.policy import Leave
 from graphd.core.tape import Tape
+from graphd.daemon.claim import claimed
 from graphd.daemon.log import log
 from graphd.daemon.orders import House, build_order
 from graphd.daemon.recovery import sweep
@@ -33,10 +35,10 @@ from graphd.daemon.settings import Settings, SettingsRefused, load_settings
 from graphd.daemon.supervisor import Printed, Supervisor
 from graphd.daemon.talking import is_close, speech
 from graphd.daemon.watch import FolderWatch
-from graphd.store.database import Database, Opening
-from graphd.store.lock import WorkspaceLock
+from graphd.store.database import Database
 from graphd.store.log import Log
 from graphd.store.rebuild import differences
+from graphd.store.refusals import StaleDaemon
 from graphd.store.writer import Writer
 
 T = TypeVar("T")
@@ -76,22 +78,29 @@ class Daemon:
     ) -> "AsyncIterator[Daemon]":  # fmt: skip
         """Lock, open, load, recover, run. Raises WorkspaceLocked, OpeningRefused. Leaves children to their keepers."""
         clock = clock or SystemClock()
-        lock = WorkspaceLock.take(folder, version=__version__, now_ms=clock.now_ms())
-        try:
-            database = await Database.open(lock, Opening(workspace, __version__, clock.now_ms()))
-            try:
-                async with asyncio.TaskGroup() as tasks:
-                    daemon = await cls._start(
-                        database, workspace, folder, config=config, factory=factory, restart_argv=restart_argv,
-                        clock=clock, tasks=tasks,
-                    )  # fmt: skip
-                    yield daemon
-                    await daemon._leave()  # not after a failure: then the keepers start a daemon again
-                    daemon._cancel()
-            finally:
-                await database.close()
-        finally:
-            lock.release()
+        async with (
+            claimed(workspace, folder, clock=clock) as database,
+            cls.on(
+                database, workspace, folder, config=config, factory=factory, restart_argv=restart_argv, clock=clock
+            ) as daemon,
+        ):
+            yield daemon
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def on(
+        cls, database: Database, workspace: Path, folder: Path, *, config: Path, factory: RunFactory,
+        restart_argv: tuple[str, ...], clock: Clock,
+    ) -> "AsyncIterator[Daemon]":  # fmt: skip
+        """Load, recover and run on a claimed database. A start that fails raises a group that holds the reason."""
+        async with asyncio.TaskGroup() as tasks:
+            daemon = await cls._start(
+                database, workspace, folder, config=config, factory=factory, restart_argv=restart_argv,
+                clock=clock, tasks=tasks,
+            )  # fmt: skip
+            yield daemon
+            await daemon._leave()  # not after a failure: then the keepers start a daemon again
+            daemon._cancel()
 
     @classmethod
     async def _start(
@@ -312,8 +321,8 @@ class Around:
 
 
 async def _retain(log_store: Log, ended_before_ms: int) -> None:
-    """Once a start, beside the work: a store that refuses is asked at the next one."""
-    with contextlib.suppress(Refused):
+    """Once a start, beside the work: a store that refuses is asked at the next one, and by its own daemon."""
+    with contextlib.suppress(Refused, StaleDaemon):
         await log_store.retain(ended_before_ms=ended_before_ms)
 
 

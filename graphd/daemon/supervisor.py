@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from graphd.base.clock import Clock
 from graphd.base.redaction import PLAIN
+from graphd.base.refusal import Refused
 from graphd.children.driver import Fact, Order, Run, RunFactory
 from graphd.core.commands import (
     AttemptEnded,
@@ -30,7 +31,6 @@ from graphd.core.events import (
     Effect,
     PromptAttempt,
     RecheckAttempt,
-    Refused,
     RemoveGraphFiles,
     SendLines,
     StartAttempt,

@@ -7,26 +7,36 @@ SIGTERM, SIGINT, `graphd/stop`, idleness, or the loss of its lock. Source: spec 
 import asyncio
 import contextlib
 import gc
+import importlib
+import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import orjson
-
+from graphd import __version__
 from graphd.base.catalogue import Language, localised, negotiated
+from graphd.base.clock import Clock, SystemClock
 from graphd.base.failpoints import failpoint
+from graphd.base.refusal import Refused
 from graphd.base.text import said, t
-from graphd.daemon.house import Daemon
-from graphd.server.handover import become_newest, note_daemon
+from graphd.daemon.claim import claimed
+from graphd.server.hello import Host
 from graphd.server.listen import SOCKET_NAME
 from graphd.server.place import config_folder, state_folder
-from graphd.server.service import Server
+from graphd.server.porch import Porch
+from graphd.store.database import Database
+from graphd.store.folder import prepare_folder
+from graphd.store.refusals import WorkspaceLocked, WorkspaceMoved
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from graphd.children.driver import Order, Run, RunFactory, TalkReport
+    from graphd.daemon.house import Daemon
+    from graphd.server.service import Server
 
 OK: Final = 0
 FAILED: Final = 1
@@ -35,7 +45,15 @@ FORCED: Final = 130
 GC_THRESHOLDS: Final = (50_000, 20, 20)
 """State is large and long-lived: at the usual thresholds a quarter of a big run went to the collector."""
 
-Served = Callable[[Server], Awaitable[None]]
+PARTS: Final = (
+    "graphd.core.events", "graphd.core.model", "graphd.core.commands", "graphd.core.decide", "graphd.core.restore",
+    "graphd.children.driver", "graphd.children.orphans", "graphd.store.log", "graphd.store.writer",
+    "graphd.daemon.supervisor", "graphd.daemon.house", "graphd.server.subscriptions", "graphd.server.connection",
+    "graphd.server.service",
+)  # fmt: skip
+"""What serves, in pieces of a few ms each: the last two would bring all of it, in one."""
+
+Served = Callable[["Server"], Awaitable[None]]
 
 
 class Readiness:
@@ -43,6 +61,7 @@ class Readiness:
 
     def __init__(self, fd: int | None) -> None:
         self._fd = fd
+        self.is_asked = fd is not None
 
     @property
     def is_said(self) -> bool:
@@ -56,7 +75,7 @@ class Readiness:
             return
         failpoint("server.ready.before")
         with contextlib.suppress(OSError):
-            os.write(fd, orjson.dumps(localised(facts, _own_language())) + b"\n")
+            os.write(fd, json.dumps(localised(facts, _own_language())).encode() + b"\n")
             os.close(fd)
         failpoint("server.ready.after")
 
@@ -71,6 +90,8 @@ def main(argv: list[str] | None = None) -> int:
     options = _options(sys.argv[1:] if argv is None else argv)
     readiness = Readiness(options.ready_fd)
     if options.workspace is not None and options.is_restarted:
+        from graphd.server.handover import become_newest  # a keeper's start alone
+
         become_newest(state_folder(options.workspace), ["--workspace", str(options.workspace), "--restarted"])
     if options.workspace is None:
         readiness.say(failed=t("no workspace was named"), hint=t("give --workspace DIR"))
@@ -120,27 +141,27 @@ async def run(
     workspace: Path, readiness: Readiness, runs: "RunFactory | None" = None, served: Served | None = None
 ) -> int:
     """Open the daemon of a workspace and serve it to its end. `runs` replaces real children; `served` runs beside."""
-    from graphd.children.orphans import ending_orphans
-    from graphd.store.refusals import OpeningRefused, WorkspaceLocked, WorkspaceMoved
-
+    gc.set_threshold(*GC_THRESHOLDS)
+    clock = SystemClock()
     try:
         folder = _stand_in(state_folder(workspace))
-        opening = Daemon.open(
-            workspace, folder, config=config_folder(), factory=runs or _kept, restart_argv=restart_argv(workspace)
-        )
-        async with opening as daemon:
-            gc.freeze()  # what was loaded lives long: the collector need not look at it again
-            gc.set_threshold(*GC_THRESHOLDS)
-            note_daemon(folder, restart_argv(workspace))
-            with ending_orphans():
-                return await _serve(Server(daemon), folder, readiness, served)
+        async with claimed(workspace, folder, clock=clock) as database:
+            host = Host(str(workspace), database.store, __version__, clock.now_ms(), database.epoch)
+            knows_callers = not await database.has_unsettled_attempts()
+            porch = Porch(host, is_ours=database.lock.still_ours, knows_callers=knows_callers)
+            async with asyncio.TaskGroup() as tasks:
+                porch.open(tasks)
+                readiness.say(ready=True, pid=os.getpid(), socket=str(folder / SOCKET_NAME))
+                with _signals(porch):
+                    house = _house(database, workspace, folder, clock=clock, runs=runs)
+                    return await _serve(porch, house, tasks, is_awaited=readiness.is_asked, served=served)
     except WorkspaceLocked as locked:
         readiness.say(busy=True, message=said(locked))
         return BUSY
     except WorkspaceMoved as moved:
         readiness.say(failed=moved.message, hint=moved.hint, code=moved.code, moved=[moved.was, moved.is_now])
         return FAILED
-    except OpeningRefused as refusal:
+    except Refused as refusal:
         readiness.say(failed=refusal.message, hint=refusal.hint, code=refusal.code)
         return FAILED
     except OSError as trouble:
@@ -160,19 +181,62 @@ def _kept(order: "Order", report: "TalkReport") -> "Run":
     )  # fmt: skip
 
 
-async def _serve(server: Server, folder: Path, readiness: Readiness, served: Served | None) -> int:
-    def listening() -> None:
-        readiness.say(ready=True, pid=os.getpid(), socket=str(folder / SOCKET_NAME))
+async def _serve(
+    porch: Porch, house: "AbstractAsyncContextManager[Daemon]", tasks: asyncio.TaskGroup, *, is_awaited: bool,
+    served: Served | None,
+) -> int:  # fmt: skip
+    """Load the house behind the porch and serve it to its end; where it can't be loaded, tell whoever waits for it."""
+    async with contextlib.AsyncExitStack() as open_house:
+        try:
+            await _furnish(porch)
+            porch.hold_all()
+            daemon = await open_house.enter_async_context(house)
+        except Exception as trouble:  # noqa: BLE001 -- whatever it is, those who were let in are to hear of it
+            from graphd.server.farewell import see_off
 
-    with _signals(server):
+            return await see_off(porch, tasks, trouble, is_awaited=is_awaited)
+        return await _serve_house(daemon, porch, served)
+
+
+async def _furnish(porch: Porch) -> None:
+    """Import what serves, and between two parts answer the door."""
+    await porch.answer_door()
+    for part in PARTS:
+        importlib.import_module(part)
+        await porch.answer_door()
+
+
+@contextlib.asynccontextmanager
+async def _house(
+    database: Database, workspace: Path, folder: Path, *, clock: Clock, runs: "RunFactory | None"
+) -> AsyncIterator["Daemon"]:
+    """The daemon on the claimed database, loaded and recovered."""
+    from graphd.daemon.house import Daemon
+    from graphd.server.handover import note_daemon
+
+    restart = restart_argv(workspace)
+    async with Daemon.on(
+        database, workspace, folder, config=config_folder(), factory=runs or _kept, restart_argv=restart, clock=clock
+    ) as daemon:
+        gc.freeze()  # what was loaded lives long: the collector need not look at it again
+        note_daemon(folder, restart)
+        yield daemon
+
+
+async def _serve_house(daemon: "Daemon", porch: Porch, served: Served | None) -> int:
+    from graphd.children.orphans import ending_orphans
+    from graphd.server.service import Server
+
+    server = Server(daemon, porch=porch)
+    with ending_orphans(), _signals(server):
         async with asyncio.TaskGroup() as tasks:
             if served is not None:
                 tasks.create_task(_beside(served, server))
-            await server.run(listening)
+            await server.run()
     return OK
 
 
-async def _beside(served: Served, server: Server) -> None:
+async def _beside(served: Served, server: "Server") -> None:
     try:
         await served(server)
     finally:
@@ -181,8 +245,6 @@ async def _beside(served: Served, server: Server) -> None:
 
 def _stand_in(folder: Path) -> Path:
     """Make the state folder and stand in it: socket names are relative from here on."""
-    from graphd.store.folder import prepare_folder
-
     prepare_folder(folder)
     os.chdir(folder)
     os.umask(0o077)
@@ -190,14 +252,14 @@ def _stand_in(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _signals(server: Server) -> Iterator[None]:
+def _signals(ending: "Server | Porch") -> Iterator[None]:
     """SIGTERM and SIGINT end us cleanly; the second one at once."""
     loop = asyncio.get_running_loop()
 
     def ask(number: signal.Signals) -> None:
-        if server.stop_reason is not None:
+        if ending.stop_reason is not None:
             os._exit(FORCED)  # whoever sends a second one does not want to wait
-        server.request_stop(t("stopped by {signal}", signal=number.name))
+        ending.request_stop(t("stopped by {signal}", signal=number.name))
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask, number)

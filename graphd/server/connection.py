@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from graphd.base.catalogue import localised, negotiated, translate
+from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.events import Change, Refused
+from graphd.core.events import Change
 from graphd.core.model import State
 from graphd.daemon.log import log
 from graphd.server import frames
 from graphd.server.errors import CallRefused, MethodUnknown, error_object, shown, where
 from graphd.server.feeds import notification
-from graphd.server.hello import REQUEST_LIMIT, AttemptRef, Caller, Host, greet, greet_editor
-from graphd.server.lsp.capabilities import Client, answer_to_initialize
+from graphd.server.hello import GREETINGS, REQUEST_LIMIT, AttemptRef, Caller, Greeting, Host, greeting
 from graphd.server.lsp.session import KNOWN, SERVED, LspSession, changes_graphs, is_ours
 from graphd.server.outbox import Outbox
 from graphd.server.routes import Call, Household, Reply, all_routes, dispatch, is_cancellable
@@ -60,13 +60,19 @@ class _Pending:
 
 
 class Connection:
-    """Serves one accepted socket. `kin` is the attempt that the peer's parents lead to."""
+    """Serves one accepted socket.
 
-    def __init__(self, sock: socket.socket, hub: Hub, *, kin: AttemptRef | None = None) -> None:
+    `kin` is the attempt that the peer's parents lead to; `greeted` is a greeting that was answered before.
+    """
+
+    def __init__(
+        self, sock: socket.socket, hub: Hub, *, kin: AttemptRef | None = None, greeted: Greeting | None = None
+    ) -> None:
         sock.setblocking(False)
         self._sock = sock
         self._hub = hub
         self._kin = kin
+        self._greeted = greeted
         self.caller: Caller | None = None
         self.subscriptions = Subscriptions(hub.feeds, hub.activity_of, hub.daemon.store_id)
         self.outbox = Outbox(sock, self._pull, hub.daemon.view, self.subscriptions.pull_change)
@@ -87,6 +93,8 @@ class Connection:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
+                if self._greeted is not None:
+                    self._take_in(self._greeted)
                 writing = tasks.create_task(self.outbox.run())
                 reading = tasks.create_task(self._read())
                 await asyncio.wait({writing, reading}, return_when=asyncio.FIRST_COMPLETED)
@@ -195,10 +203,8 @@ class Connection:
     def _serve(self, number: int | str, method: str, params: Any) -> None:
         try:
             self._check(number, method)
-            if method == "graphd/hello":
-                self._greet(number, params)
-            elif method == "initialize":
-                self._initialize(number, params)
+            if method in GREETINGS:
+                self._greet(number, method, params)
             elif method == "shutdown" and self._lsp is not None:
                 self._lsp.shut()
                 self._answer({"id": number, "result": None})
@@ -213,7 +219,7 @@ class Connection:
 
     def _check(self, number: int | str, method: str) -> None:
         """Raises where a request cannot be served as things stand."""
-        is_greeting = method in ("graphd/hello", "initialize")
+        is_greeting = method in GREETINGS
         if self._is_full:
             raise Refused("overloaded", t("too many connections"), t("close another client, or try again"))
         if self._lsp is not None and (self._lsp.is_shut or method == "initialize"):
@@ -232,19 +238,18 @@ class Connection:
             said = t("{count} requests are being served", count=REQUEST_LIMIT)
             raise Refused("overloaded", said, t("wait for an answer"))
 
-    def _greet(self, number: int | str, params: Any) -> None:
-        self.caller, result = greet(params, self._hub.host, earlier=self.caller, kin=self._kin)
-        self._speak(self.caller.locale)
-        self._answer({"id": number, "result": result})
-        self._hub.greeted()
+    def _greet(self, number: int | str, method: str, params: Any) -> None:
+        """Answered before anything heavy is loaded; an editor's loading begins with it."""
+        greeted = greeting(method, params, self._hub.host, earlier=self.caller, kin=self._kin)
+        self._answer({"id": number, "result": greeted.result})
+        self._take_in(greeted)
 
-    def _initialize(self, number: int | str, params: Any) -> None:
-        """Answered before anything heavy is loaded; the loading begins with it."""
-        self.caller, facts = greet_editor(params, self._hub.host, earlier=self.caller, kin=self._kin)
+    def _take_in(self, greeted: Greeting) -> None:
+        """The greeting has been answered, here or on the porch."""
+        self.caller = greeted.caller
         self._speak(self.caller.locale)
-        client = Client(params)
-        self._answer({"id": number, "result": answer_to_initialize(client, facts)})
-        self._lsp = LspSession(self, client)
+        if greeted.editor is not None:
+            self._lsp = LspSession(self, greeted.editor)
         self._hub.greeted()
 
     def _speak(self, locale: object) -> None:

@@ -6,8 +6,8 @@ Source: spec protocol.md, Errors.
 from collections.abc import Iterable
 from typing import Any
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.events import Refused
 from graphd_protocol.errors import (
     ERROR_CODES,
     INTERNAL_ERROR,
@@ -20,7 +20,7 @@ ErrorObject = dict[str, Any]
 
 
 class CallRefused(Exception):
-    """A call that ends in this JSON-RPC error; for JSON-RPC's own codes (ours are core.events.Refused)."""
+    """A call that ends in this JSON-RPC error; for JSON-RPC's own codes (ours are base.refusal.Refused)."""
 
     def __init__(self, code: int, message: str, **facts: Any) -> None:
         super().__init__(message)

@@ -5,10 +5,9 @@ Sources: spec protocol.md (Limits; Daemon, socket, lock), research security.md Â
 """
 
 import re
-from dataclasses import dataclass
-from typing import Any, Final
-
-import orjson
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 from graphd.base.text import t
 from graphd_protocol.errors import ERROR_CODES, INVALID_REQUEST, PARSE_ERROR
@@ -17,15 +16,17 @@ HEADER_LIMIT_BYTES: Final = 4096
 BODY_LIMIT_BYTES: Final = 16 * 1024 * 1024
 DEPTH_LIMIT: Final = 64
 BODY_LIMIT_S: Final = 30.0
+LENGTH_LIMIT: Final = 8
+"""Digits of a Content-Length."""
+
 STRING_ID_LIMIT: Final = 256
 NUMBER_LIMIT: Final = 2**63
 
 _END: Final = b"\r\n\r\n"
-_LENGTH: Final = re.compile(rb"[ \t]*([0-9]{1,8})[ \t]*\Z")
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b'"[]{}'))
 _SQUARE: Final = bytes.maketrans(b"{}", b"[]")
-_ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
-_STRING: Final = re.compile(rb'"[^"]*"')
+_ESCAPED: Final = rb"(?s)\\."  # these two are compiled with the first body that needs them
+_STRING: Final = rb'"[^"]*"'
 _LARGE_NUMBER: Final = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{2}")
 
 
@@ -40,15 +41,13 @@ class FramingBroken(Exception):
         self.answer = answer
 
 
-@dataclass(slots=True, frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """One body as it came, not yet looked at."""
 
     body: bytes
 
 
-@dataclass(slots=True, frozen=True)
-class Message:
+class Message(NamedTuple):
     """One JSON-RPC message.
 
     `is_request` has an id and wants exactly one answer; `trouble` is why it can't be served. `answer` is the whole
@@ -113,6 +112,15 @@ class FrameReader:
             raise FramingBroken("not our framing")
 
 
+def first_of(seen: bytes) -> tuple[Frame, int] | None:
+    """The first frame of bytes that are only looked at, and its size with its header; None where it is not whole.
+
+    Raises FramingBroken where a reader would.
+    """
+    whole = FrameReader().feed(seen)
+    return (whole[0], seen.index(_END) + len(_END) + len(whole[0].body)) if whole else None
+
+
 def _content_length(header: bytes) -> int:
     length: int | None = None
     names = set()
@@ -130,21 +138,21 @@ def _content_length(header: bytes) -> int:
 
 
 def _length_of(value: bytes) -> int:
-    match = _LENGTH.match(value)
-    if match is None and value.strip(b" \t").isdigit() or match is not None and int(match[1]) > BODY_LIMIT_BYTES:
+    digits = value.strip(b" \t")
+    if not digits.isdigit():
+        raise FramingBroken("bad Content-Length")
+    if len(digits) > LENGTH_LIMIT or int(digits) > BODY_LIMIT_BYTES:
         facts = {"code": "tooLarge", "hint": t("a frame holds at most 16 MiB"), "retryable": False}
         raise FramingBroken(
             "body over 16 MiB",
             {"code": ERROR_CODES["tooLarge"], "message": t("frame too large"), "data": facts},
         )
-    if match is None:
-        raise FramingBroken("bad Content-Length")
-    return int(match[1])
+    return int(digits)
 
 
 def encode(message: Any) -> bytes:
     """One frame with this message, or with these bytes of JSON."""
-    body = message if isinstance(message, bytes) else orjson.dumps(message)
+    body = message if isinstance(message, bytes) else _orjson().dumps(message)
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
@@ -153,8 +161,8 @@ def is_too_deep(body: bytes) -> bool:
     if body.count(b"[") + body.count(b"{") <= DEPTH_LIMIT:
         return False
     if b"\\" in body:
-        body = _ESCAPED.sub(b"", body)
-    brackets = _STRING.sub(b"", body.translate(None, _NOT_BRACKETS)).translate(_SQUARE)
+        body = re.sub(_ESCAPED, b"", body)
+    brackets = re.sub(_STRING, b"", body.translate(None, _NOT_BRACKETS)).translate(_SQUARE)
     for _ in range(DEPTH_LIMIT):
         shorter = brackets.replace(b"[]", b"")
         if len(shorter) == len(brackets):
@@ -163,13 +171,24 @@ def is_too_deep(body: bytes) -> bool:
     return bool(brackets)
 
 
-def decode(body: bytes) -> Message:
-    """Read one body. Never raises: what is wrong with it is the message's `trouble`, an error object to answer with."""
+@cache
+def _orjson() -> Any:
+    """With the first message that the server reads: its import brings uuid, platform and dataclasses."""
+    import orjson
+
+    return orjson
+
+
+def decode(body: bytes, parse: Callable[[bytes], Any] | None = None) -> Message:
+    """Read one body. Never raises: what is wrong with it is the message's `trouble`, an error object to answer with.
+
+    `parse` reads the JSON in orjson's place; it raises ValueError.
+    """
     if is_too_deep(body):
         return _bad(PARSE_ERROR, t("nested deeper than {limit}", limit=DEPTH_LIMIT))
     try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        value = (parse or _orjson().loads)(body)
+    except ValueError:
         return _bad(PARSE_ERROR, t("not valid JSON"))
     if not isinstance(value, dict):
         return _bad(INVALID_REQUEST, t("a message is one JSON object; batches are not served"))

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from graphd import __version__
 from graphd.base.record import newer_recorded, write_record
+from graphd.base.refusal import Refused
 from graphd.base.text import Text, t
 from graphd.base.versions import is_newer
-from graphd.core.events import Refused
 from graphd.daemon.log import log
 from graphd_protocol import PROTOCOL_MAX, PROTOCOL_MIN
 

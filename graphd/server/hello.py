@@ -5,21 +5,25 @@ A test holds this to `HelloParams`. Source: spec protocol.md, Daemon, socket, lo
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.events import Actor, Refused
 from graphd.server.errors import ParamsRefused, nearest, shown
 from graphd.server.errors import field as bad_field
 from graphd.server.frames import BODY_LIMIT_BYTES, BODY_LIMIT_S, DEPTH_LIMIT, HEADER_LIMIT_BYTES
 from graphd_protocol import PROTOCOL_MAX, PROTOCOL_MIN
 
+if TYPE_CHECKING:
+    from graphd.core.events import Actor
+    from graphd.server.lsp.capabilities import Client
+
 Principal = Literal["attempt", "agent", "user"]
 AttemptRef = tuple[str, str, int]
 """(graph, node id, number) of the attempt that a connection belongs to."""
 
+GREETINGS: Final = ("graphd/hello", "initialize")
 REQUEST_LIMIT: Final = 64
 CONNECTION_LIMIT: Final = 64
 LIMITS: Final = {
@@ -34,8 +38,7 @@ _MARKS: Final = (".agents", ".git")  # a folder with one of these is a workspace
 _OWNER_MODES: Final = ("auto", "ask", "off")
 
 
-@dataclass(slots=True, frozen=True)
-class Caller:
+class Caller(NamedTuple):
     """Who a connection is, as its hello says and as the kernel shows."""
 
     name: str
@@ -52,16 +55,17 @@ class Caller:
     attempt: AttemptRef | None = None
 
     @property
-    def actor(self) -> Actor:
+    def actor(self) -> "Actor":
         """As the log names it."""
+        from graphd.core.events import Actor  # not on the way to the first hello
+
         if self.attempt is not None:
             graph, node, number = self.attempt
             return Actor("attempt", client=self.name, attempt=f"{graph}/{node}@{number}")
         return Actor("agent" if self.principal == "agent" else "person", client=self.owner or self.name)
 
 
-@dataclass(slots=True, frozen=True)
-class Host:
+class Host(NamedTuple):
     """What the hello needs to know of the daemon."""
 
     workspace: str
@@ -69,7 +73,7 @@ class Host:
     version: str
     started_at: int
     epoch: int
-    by_token: Callable[[str], AttemptRef | None] = field(default=lambda token: None)
+    by_token: Callable[[str], AttemptRef | None] = lambda token: None
 
 
 def greet(
@@ -132,14 +136,34 @@ def greet_editor(
     caller = earlier or Caller(
         name="editor", version="", principal="attempt" if kin else "user", protocol=PROTOCOL_MAX, attempt=kin
     )
-    caller = replace(
-        caller,
+    caller = caller._replace(
         name=client.get("name", caller.name),
         version=client.get("version", caller.version),
         pid=params.get("processId") or caller.pid,
         locale=params.get("locale") or caller.locale,
     )
     return caller, facts_for(caller, host)
+
+
+class Greeting(NamedTuple):
+    """A caller that was greeted, what it was answered, and what it can do where it is an editor."""
+
+    caller: Caller
+    result: dict[str, Any]
+    editor: "Client | None" = None
+
+
+def greeting(
+    method: str, params: Any, host: Host, *, earlier: Caller | None = None, kin: AttemptRef | None = None
+) -> Greeting:
+    """Either greeting, by its method: `graphd/hello` or `initialize`. Raises as `greet` and `greet_editor`."""
+    if method == "graphd/hello":
+        return Greeting(*greet(params, host, earlier=earlier, kin=kin))
+    from graphd.server.lsp.capabilities import Client, answer_to_initialize  # an editor's alone
+
+    caller, facts = greet_editor(params, host, earlier=earlier, kin=kin)
+    client = Client(params)
+    return Greeting(caller, answer_to_initialize(client, facts), client)
 
 
 def _roots(params: dict[str, Any]) -> list[str]:
@@ -182,15 +206,15 @@ def _caller(params: dict[str, Any], protocol: int, attempt: AttemptRef | None, e
         is_interactive=bool(params.get("interactive")),
         attempt=attempt,
     )
-    caller = replace(caller, name=client["name"], version=client["version"], pid=client.get("pid"), protocol=protocol)
+    caller = caller._replace(name=client["name"], version=client["version"], pid=client.get("pid"), protocol=protocol)
     if params.get("locale") is not None:
-        caller = replace(caller, locale=params["locale"])
+        caller = caller._replace(locale=params["locale"])
     if params.get("env") is not None:
-        caller = replace(caller, env=params["env"])
+        caller = caller._replace(env=params["env"])
     if owner is not None:
-        caller = replace(caller, owner=owner["id"], owner_mode=owner.get("mode"))
+        caller = caller._replace(owner=owner["id"], owner_mode=owner.get("mode"))
     principal: Principal = "attempt" if caller.attempt else "agent" if caller.owner else "user"
-    return replace(caller, principal=principal)
+    return caller._replace(principal=principal)
 
 
 def _agree(wanted: list[int], version: str, host: Host) -> int:

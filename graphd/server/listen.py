@@ -52,6 +52,10 @@ class Listener:
         self._task = tasks.create_task(self._accept(self._sock))
         self._tasks = tasks
 
+    def hand_to(self, accepted: Callable[[socket.socket, int | None], None], lost: Callable[[], None]) -> None:
+        """From now on connections, and the loss of the lock, are these two's business."""
+        self._accepted, self._lost = accepted, lost
+
     def watch(self) -> None:
         """Notice a vanished socket or folder, without a timer; where the system can't tell, accepts alone check."""
         if self._watch is None and self._sock is not None:

@@ -5,14 +5,15 @@ The same rule as `graphd.client.paths`, which a server may not import; a test co
 Source: spec protocol.md, Daemon, socket, lock.
 """
 
-import hashlib
 import os
 from pathlib import Path
+
+from graphd.base.digest import sha256_hex
 
 
 def state_folder(workspace: Path) -> Path:
     """`<state>/<16 hex digits of SHA-256 over the real path>`."""
-    name = hashlib.sha256(os.fsencode(workspace.resolve()), usedforsecurity=False).hexdigest()[:16]
+    name = sha256_hex(os.fsencode(workspace.resolve()))[:16]
     return _folder("GRAPHD_STATE_DIR", "XDG_STATE_HOME", ".local/state") / name
 
 

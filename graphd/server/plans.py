@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from graphd.base.refusal import Refused
 from graphd.base.text import said, t
 from graphd.core.definition import Budget, Terms
-from graphd.core.events import Refused
 from graphd.core.model import Definition, Limits, Retry, Source
 from graphd.core.plan import check_plan, collapse
 from graphd.server.project import Wire

@@ -5,8 +5,8 @@ Source: spec protocol.md, Methods; product.md, Command line.
 
 from typing import Final
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.events import Refused
 from graphd.core.model import Graph, Node, State
 from graphd.server.errors import nearest, shown
 from graphd.server.hello import Caller

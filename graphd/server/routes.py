@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from graphd.base.catalogue import Language
+from graphd.base.refusal import Refused
 from graphd.base.text import Text, t
-from graphd.core.events import Refused
 from graphd.core.model import State
 from graphd.server.errors import MethodUnknown, ParamsRefused, nearest, shown
 from graphd.server.feeds import Feeds

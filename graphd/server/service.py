@@ -18,11 +18,11 @@ from graphd.daemon.log import log
 from graphd.server.connection import Connection
 from graphd.server.errors import where
 from graphd.server.feeds import Feeds
-from graphd.server.hello import CONNECTION_LIMIT, Host
-from graphd.server.listen import Listener
+from graphd.server.hello import CONNECTION_LIMIT, Greeting, Host
 from graphd.server.lsp.watched import WorkflowFiles
 from graphd.server.needs import Daemon
 from graphd.server.peers import attempt_of_peer, attempt_of_token
+from graphd.server.porch import Porch
 from graphd.server.project import Wire
 
 GOODBYE_S: Final = 1.0
@@ -31,23 +31,25 @@ TURNED_AWAY_LIMIT: Final = 8
 
 
 class Server:
-    """Serves `daemon` until `request_stop`. The socket is made in `folder`, which may be relative to where we stand."""
+    """Serves `daemon` until `request_stop`.
+
+    Takes over from `porch`; where there is none, the socket is made in `folder`, which may be relative to where we
+    stand.
+    """
 
     def __init__(
         self,
         daemon: Daemon,
         *,
         folder: Path = Path(),
+        porch: Porch | None = None,
     ) -> None:
         self.daemon = daemon
         self.feeds = Feeds(self._phase_of)
-        self.host = Host(
-            workspace=str(daemon.workspace),
-            store=daemon.store_id,
-            version=__version__,
-            started_at=daemon.clock.now_ms(),
-            epoch=daemon.epoch,
-            by_token=lambda token: attempt_of_token(token, daemon.state, daemon.folder),
+        self._porch = porch if porch is not None else _unopened(daemon, folder)
+        self._listener = self._porch.listener
+        self.host = self._porch.host._replace(
+            by_token=lambda token: attempt_of_token(token, daemon.state, daemon.folder)
         )
         self.stop_reason: str | None = None
         self.reconnect = False
@@ -55,7 +57,6 @@ class Server:
         self._served: dict[Connection, asyncio.Task[None]] = {}
         self._turned_away: set[asyncio.Task[None]] = set()
         self._waiters: dict[asyncio.Future[None], Callable[[State], bool]] = {}
-        self._listener = Listener(self._accepted, is_ours=daemon.is_lock_ours, lost=self._lock_lost, folder=folder)
         self._workflow_files = WorkflowFiles(daemon.workspace)
         self._idle_timer: asyncio.TimerHandle | None = None
         self._stirred_at_s = asyncio.get_running_loop().time()
@@ -71,7 +72,9 @@ class Server:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
-                self._listener.open(tasks)
+                if not self._porch.is_open:
+                    self._porch.open(tasks)
+                self._take_over()
                 self._plan_idle_end()
                 listening()
                 await self._stopped.wait()
@@ -81,6 +84,14 @@ class Server:
             self.daemon.on_phase.remove(self._phase_moved)
             self.daemon.on_printed.remove(self._printed)
         return self.stop_reason or "stopped"
+
+    def _take_over(self) -> None:
+        for guest in self._porch.hand_over(self._accepted, self._lock_lost):
+            self._accepted(guest.sock, guest.pid, guest.greeted)
+        if not self.daemon.is_lock_ours():
+            self._lock_lost()  # while the house was loaded: nothing watched yet
+        if self._porch.stop_reason is not None:
+            self.request_stop(self._porch.stop_reason, reconnect=self._porch.reconnect)
 
     def request_stop(self, reason: str, *, reconnect: bool = False) -> None:
         """End, soon and cleanly. `reconnect`: clients are told that another daemon may be started."""
@@ -110,8 +121,9 @@ class Server:
 
     # ---- connections ----------------------------------------------------------------------------------------------
 
-    def _accepted(self, sock: socket.socket, pid: int | None) -> None:
-        connection = Connection(sock, self, kin=attempt_of_peer(pid, self.daemon.state))
+    def _accepted(self, sock: socket.socket, pid: int | None, greeted: Greeting | None = None) -> None:
+        kin = attempt_of_peer(pid, self.daemon.state) if greeted is None else None
+        connection = Connection(sock, self, kin=kin, greeted=greeted)
         if self.stop_reason is not None:
             sock.close()
         elif len(self._served) < CONNECTION_LIMIT:
@@ -241,6 +253,18 @@ class Server:
         graphs = self.daemon.state.graphs.values()
         asks_wait = any(ask.state == "open" for graph in graphs for ask in graph.asks.values())
         return self.daemon.is_busy or asks_wait
+
+
+def _unopened(daemon: Daemon, folder: Path) -> Porch:
+    """For a daemon that is loaded already: nobody is greeted before there is a server."""
+    host = Host(
+        workspace=str(daemon.workspace),
+        store=daemon.store_id,
+        version=__version__,
+        started_at=daemon.clock.now_ms(),
+        epoch=daemon.epoch,
+    )
+    return Porch(host, is_ours=daemon.is_lock_ours, knows_callers=False, folder=folder)
 
 
 async def _served_to_its_end(connection: Connection) -> None:

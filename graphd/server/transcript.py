@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from graphd.base.redaction import PLAIN
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.children.journal import read_err
 from graphd.children.keeping.files import ERR_NOTE, HEADER, MAGIC, NOTE, OUT, RECORD
 from graphd.children.results import ERR_LIMIT
-from graphd.core.events import Refused
 from graphd.server.project import Wire
 
 READ_LIMIT_BYTES: Final = 1024 * 1024

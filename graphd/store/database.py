@@ -5,19 +5,17 @@ a read-only connection that changes no byte, what kind of file it is and whether
 one transaction that makes this daemon the newest epoch. Sources: reliability.md §3, R5, R8, R13 to R17.
 """
 
-import asyncio
 import os
 import sqlite3
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Final, NamedTuple, Self, TypeVar
 
 import aiosqlite
 
 from graphd.base.failpoints import failpoint
+from graphd.base.ids import uuid4
 from graphd.base.text import t
 from graphd.store.lock import WorkspaceLock
 from graphd.store.refusals import (
@@ -42,8 +40,7 @@ CHECKED_BYTES: Final = 4 * 1024 * 1024
 STARTS_KEPT: Final = 100
 
 
-@dataclass(slots=True, frozen=True)
-class Opening:
+class Opening(NamedTuple):
     """Who opens the database, and for which workspace. `is_new_place` accepts that the workspace was moved."""
 
     workspace: Path
@@ -76,7 +73,7 @@ class Database:
         """Open or make `graph.db` beside the lock, which must be held. Raises OpeningRefused, StoreUnavailable."""
         path = lock.path.with_name(FILE)
         try:
-            await asyncio.to_thread(_inspect, path)
+            _inspect(path)  # here: nothing else runs yet, and a thread for it costs a start as much as it does
             writer = await connect_writer(path)
             try:
                 identity = await hop(writer, lambda connection: _begin_epoch(connection, path, opening))
@@ -142,6 +139,11 @@ class Database:
         with suppress(StoreUnavailable):
             await self.write(touch)
         return self.health
+
+    async def has_unsettled_attempts(self) -> bool:
+        """Whether anything may still run below a keeper; asked before the log is loaded. Raises as `read`."""
+        query = "SELECT EXISTS (SELECT 1 FROM attempts WHERE state <> 'settled')"
+        return await self.read(lambda connection: bool(connection.execute(query).fetchone()[0]))
 
     async def recent_starts(self, *, window_ms: int, now_ms: int) -> int:
         """How many daemons opened this database in the last `window_ms`, this one included."""
@@ -242,7 +244,7 @@ def _claim_workspace(connection: sqlite3.Connection, path: Path, opening: Openin
         connection.execute(
             "INSERT INTO meta (id, store, created_at, epoch, commits, is_clean, workspace, device, inode, boot_id)"
             " VALUES (1, ?, ?, 0, 0, 1, ?, ?, ?, ?)",
-            (str(uuid.uuid4()), opening.now_ms, *here),
+            (uuid4(), opening.now_ms, *here),
         )
         return True
     is_same = known[0] == here[0] and known[2] == here[2] and (known[1] == here[1] or known[3] != here[3])

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from graphd.base.failpoints import failpoint
+from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.events import Refused
 from graphd.store.database import BOOT_ID, FILE
 from graphd.store.lock import FILE as LOCK_FILE
 from graphd.store.lock import WorkspaceLock

@@ -4,8 +4,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.events import Refused
 
 UnavailableKind: TypeAlias = Literal["full", "readOnly", "busy"]
 Health: TypeAlias = Literal["ok", "full", "readOnly"]

@@ -14,8 +14,7 @@ change of an event once written, no node row older than the one before, and only
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from graphd.base.failpoints import failpoint
 from graphd.store.sqlite import APPLICATION_ID, transaction
@@ -23,8 +22,7 @@ from graphd.store.talks import TABLES as TALKS
 from graphd_protocol.states import ATTEMPT_MOVES, ATTEMPT_STATES, GRAPH_STATUSES, NODE_STATES
 
 
-@dataclass(slots=True, frozen=True)
-class Step:
+class Step(NamedTuple):
     """One migration: it leads from schema `version` - 1 to `version`, in one transaction."""
 
     version: int

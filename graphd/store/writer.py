@@ -16,10 +16,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from graphd.base.clock import Clock
 from graphd.base.failpoints import failpoint
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Capacity, Done, Import, Request, Set
 from graphd.core.decide import decide
-from graphd.core.events import AttemptKey, Change, Effect, Refused, SendLines
+from graphd.core.events import AttemptKey, Change, Effect, SendLines
 from graphd.core.model import State
 from graphd.core.schedule import schedule
 from graphd.core.talk import Line, Posted, Talk, post

@@ -11,8 +11,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from benchmarks.clients import (
     COLD_START_GOAL,
     CONNECT_GOAL,
@@ -62,8 +60,6 @@ def test_connect_costs_at_most_half_as_much_again_as_an_empty_main(tmp_path: Pat
         assert best("connect, CPU ms", lambda: pipes.compared_ms(5)[1], CONNECT_GOAL) <= CONNECT_GOAL
 
 
-@pytest.mark.slow
-@pytest.mark.xfail(reason="dataclasses are made at import, and the core comes before the first answer", strict=False)
 def test_a_cold_start_costs_at_most_half_as_much_again_as_a_bare_daemons(tmp_path: Path) -> None:
     numbers = iter(range(1000))
 

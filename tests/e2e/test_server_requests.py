@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from graphd.core.events import Refused
+from graphd.base.refusal import Refused
 from graphd.server.hello import CONNECTION_LIMIT, LIMITS, Host, greet
 from graphd.server.routes import all_routes
 from graphd_protocol import model as wire

@@ -10,9 +10,9 @@ from unittest import mock
 import pytest
 from click.testing import CliRunner
 
+from graphd.base.refusal import Refused
 from graphd.cli import workspaces
 from graphd.client import paths
-from graphd.core.events import Refused
 from graphd.server import place as served
 from graphd.store import place as kept
 from tests.kit.workspaces import Workspace

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from graphd.base.clock import Clock, SystemClock
+from graphd.base.refusal import Refused
 from graphd.core.commands import (
     AttemptEnded,
     AttemptIdentified,
@@ -27,7 +28,7 @@ from graphd.core.commands import (
     Tick,
 )
 from graphd.core.decide import decide
-from graphd.core.events import Change, Event, Refused
+from graphd.core.events import Change, Event
 from graphd.core.model import Identity, Output, State
 from graphd.core.schedule import schedule
 from graphd.core.tape import Tape

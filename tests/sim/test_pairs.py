@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from graphd.base import failpoints
+from graphd.base.refusal import Refused
 from graphd.core.commands import Cancel, Command, Request, Set
-from graphd.core.events import Refused
 from graphd.core.model import Definition, Retry, Source
 from graphd.daemon.house import Daemon
 from tests.kit.fake_runs import World

@@ -3,10 +3,11 @@
 import copy
 from typing import Any
 
+from graphd.base.refusal import Refused
 from graphd.core.codec import dump_graph
 from graphd.core.commands import AttemptEnded, AttemptIdentified, AttemptStuck, Capacity, Command, Done, Request, Set
 from graphd.core.decide import decide
-from graphd.core.events import DAEMON, Actor, AttemptKey, Change, Effect, Event, Refused
+from graphd.core.events import DAEMON, Actor, AttemptKey, Change, Effect, Event
 from graphd.core.evolve import evolve
 from graphd.core.model import Attempt, Definition, Graph, Identity, Limits, Node, Output, Source, Spent, State
 from graphd.core.restore import restore

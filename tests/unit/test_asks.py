@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from graphd.base.refusal import Refused
 from graphd.core.asks import Options, action_hash, open_ask, open_asks, withdraw, withdraw_of
 from graphd.core.commands import Respond
 from graphd.core.draft import Draft
-from graphd.core.events import DAEMON, AnswerAsk, Refused
+from graphd.core.events import DAEMON, AnswerAsk
 from graphd.core.model import Ask
 from graphd_protocol.ids import node_id
 from tests.unit.core_drive import ME, Drive, define, plan

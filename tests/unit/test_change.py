@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from graphd.base.refusal import Refused
 from graphd.core.change import (
     Folded,
     GraphValue,
@@ -22,7 +23,6 @@ from graphd.core.change import (
 from graphd.core.change.keys import HISTORY_KINDS
 from graphd.core.change.keys_v1 import HISTORY_KINDS_1
 from graphd.core.change.reading import Key
-from graphd.core.events import Refused
 from graphd.core.evolve import EVOLVERS
 from graphd.core.model import Definition, Failure, Graph, HistoryEntry, Node, Source, Spent, Stopping
 from graphd_protocol import model as wire

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphd.base.refusal import Refused
 from graphd.core import derive
 from graphd.core.commands import (
     Acknowledge,
@@ -28,7 +29,7 @@ from graphd.core.commands import (
 )
 from graphd.core.decide import _VERBS, decide
 from graphd.core.draft import Draft
-from graphd.core.events import DAEMON, Event, Refused
+from graphd.core.events import DAEMON, Event
 from graphd.core.evolve import MalformedLog, evolve
 from graphd.core.model import Attempt, Definition, Graph, Limits, Output, Retry, State
 from graphd.core.restore import restore

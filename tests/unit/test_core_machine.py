@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from graphd.base.refusal import Refused
 from graphd.core.commands import (
     Cancel,
     Clear,
@@ -19,7 +20,6 @@ from graphd.core.commands import (
     Resume,
     RetryNodes,
 )
-from graphd.core.events import Refused
 from graphd.core.model import Definition, Graph, Limits, Retry
 from tests.unit.core_drive import ME, Drive, ended, identified, live_key, plan, stuck
 from tests.unit.core_model import Condition, Model, ModelNode, ModelRefusal

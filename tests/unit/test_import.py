@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from graphd.base.refusal import Refused
 from graphd.core.change import GraphValue, decode, encode_v1, encode_v2
 from graphd.core.change.incoming import WORKER_1, command_of
 from graphd.core.commands import Cancel, Clear, DaemonStarted, Import, Resume
-from graphd.core.events import Refused
 from graphd.core.model import Graph, Limits
 from graphd.server import project
 from graphd_protocol.ids import FINAL_ID, node_id

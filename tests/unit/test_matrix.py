@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from graphd.base.refusal import Refused
 from graphd.core.commands import (
     Acknowledge,
     Cancel,
@@ -19,7 +20,7 @@ from graphd.core.commands import (
     RetryNodes,
 )
 from graphd.core.draft import Draft
-from graphd.core.events import DAEMON, AttemptKey, Refused
+from graphd.core.events import DAEMON, AttemptKey
 from graphd.core.model import Graph, Retry
 from graphd_protocol import states as tables
 from graphd_protocol.ids import node_id

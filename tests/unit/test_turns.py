@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from graphd.base.refusal import Refused
 from graphd.core.commands import AgentAsk, AttemptSaid, Cancel, DaemonStarted, Respond, Revoke
-from graphd.core.events import AnswerAsk, Refused, StopAttempt
+from graphd.core.events import AnswerAsk, StopAttempt
 from graphd.core.model import Ask, Attempt, Graph, Node, Output
 from graphd.core.policy import Leave
 from graphd_protocol.ids import node_id

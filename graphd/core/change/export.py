@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.change.decode import KIND
 from graphd.core.change.keys import HISTORY_KINDS
 from graphd.core.change.keys_v1 import STATES_1, STATUSES_1
-from graphd.core.events import Refused
 from graphd.core.model import Graph, HistoryEntry, Node
 from graphd_protocol.ids import node_id
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.events import Refused
 from graphd.core.model import State
 from graphd.server.errors import ParamsRefused, nearest, shown
 from graphd.server.errors import field as bad_field

@@ -13,8 +13,8 @@ import orjson
 from lsprotocol import types
 
 from graphd.base.catalogue import translate
+from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.events import Refused
 from graphd.server.lsp import actions
 from graphd.server.lsp.diagnostics import row_of
 from graphd.server.lsp.documents import Document

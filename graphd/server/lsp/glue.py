@@ -21,8 +21,8 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter
 
 from graphd import __version__
+from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.events import Refused
 from graphd.daemon.log import log
 from graphd.server.errors import CallRefused, ParamsRefused, error_object, where
 from graphd.server.errors import field as bad_field

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from graphd import __version__
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Cancel, Request
-from graphd.core.events import Refused
 from graphd.core.model import State
 from graphd.server.handover import handed_over
 from graphd.server.listen import SOCKET_NAME

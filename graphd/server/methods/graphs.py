@@ -6,9 +6,9 @@ Source: spec protocol.md, Methods; model.md, Verbs (set); execution.md, Trust 1.
 from typing import TYPE_CHECKING, Any, Final
 
 from graphd.base.ids import uuid7
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Request, Set
-from graphd.core.events import Refused
 from graphd.core.model import Graph, State
 from graphd.server import project, stored
 from graphd.server.commits import commit, fingerprint

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from graphd.base.ids import uuid7
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.change import GraphValue, MalformedChange, encode_v1, encode_v2, fold
 from graphd.core.change.incoming import command_of
 from graphd.core.commands import Acknowledge, Clear, Request
-from graphd.core.events import Refused
 from graphd.core.model import Delivery, Graph, State
 from graphd.server import project
 from graphd.server.commits import commit, fingerprint

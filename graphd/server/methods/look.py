@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.events import Refused
 from graphd.core.model import Attempt, Graph, Node, Output, State
 from graphd.server import project, stored
 from graphd.server.project import Wire

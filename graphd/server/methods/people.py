@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Final
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Request, Respond, Revoke
-from graphd.core.events import Refused
 from graphd.core.model import Ask, Graph, State
 from graphd.server import project
 from graphd.server.commits import commit, fingerprint

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.events import Refused
 from graphd.core.model import State
 from graphd.server.project import Wire
 from graphd.server.references import find_graph, find_node
