@@ -227,4 +227,4 @@ def states(graph: Graph) -> dict[str, str]:
 
 def effects_of(drive: Drive) -> list[tuple[Any, ...]]:
     """The last commit's effects as plain tuples."""
-    return [(type(effect).__name__, *effect) for effect in drive.effects]
+    return [(type(effect).__name__, *(part for part in effect if part is not False)) for effect in drive.effects]

@@ -246,4 +246,4 @@ def test_a_new_daemon_closes_what_a_result_ended() -> None:
     talk = Talk()
     talk.say(candidate=Output("done", 4, "text/plain"))
     talk.drive.run(DaemonStarted(2, "1", 1))
-    assert StopAttempt(G, talk.attempt.key) in talk.drive.effects
+    assert StopAttempt(G, talk.attempt.key, is_repeat=True) in talk.drive.effects
