@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -152,9 +153,19 @@ async def run(
 
 def _kept(order: "Order", report: "Report") -> "Run":
     """A `RunFactory`: what runs children is imported with the first one, not before the first answer."""
+    from graphd.children.drivers import DriverMissing, driver_of
+    from graphd.children.refused import RefusedRun
     from graphd.children.run import KeptRun
 
-    return KeptRun(order, report)
+    def kept(order: "Order", report: "Report") -> "Run":
+        return KeptRun(order, report, driver=driver_of(order.driver))
+
+    if order.refusal is not None:
+        return RefusedRun(order, report, kept)
+    try:
+        return kept(order, report)
+    except DriverMissing as trouble:
+        return RefusedRun(replace(order, refusal=said(trouble)), report, kept)
 
 
 async def _serve(server: Server, folder: Path, readiness: Readiness, served: Served | None) -> int:
