@@ -45,6 +45,11 @@ class RefusedRun:
         if self._run is not None:
             self._run.request_stop()
 
+    @property
+    def heard(self) -> int:
+        """Nothing was told where nothing runs."""
+        return self._run.heard if self._run is not None else 0
+
     async def recheck(self) -> None:
         """Pass it on."""
         if self._run is not None:

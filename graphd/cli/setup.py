@@ -77,7 +77,7 @@ def doctor_command(as_json: bool, workspace: Path | None) -> None:
 
 
 def _check(name: str, detail: str, *, ok: bool, fix: str = "") -> Wire:
-    return {"id": name, "ok": ok, "detail": detail, "fix": fix}
+    return {"id": name, "ok": ok, "detail": detail, "fix": "" if ok else fix}
 
 
 def _own_checks(workspace: Path | None) -> list[Wire]:

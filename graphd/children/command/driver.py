@@ -9,16 +9,19 @@ from typing import Final
 from graphd.base.text import t
 from graphd.children.command.fold import CommandFold, PlainFold
 from graphd.children.command.words import ARGUMENT_LIMIT_BYTES, TOLD, argument_list
-from graphd.children.driver import Fold, Launch, Line, Order, PromptRefused
+from graphd.children.driver import Fold, Launch, Order, PromptRefused
 from graphd.children.environment import write_private
 from graphd.children.inputs import write_inputs
 from graphd.children.profiles.shape import Headless
+from graphd.core.talk import Line
 
 PLAIN: Final = Headless("plain")
 
 
 class CommandDriver:
     """Runs a program that ends by itself; says nothing to it."""
+
+    first_lines = 0
 
     def start(self, order: Order) -> Launch:
         """Write the inputs, and the task where it is too long for an argument."""
