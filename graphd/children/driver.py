@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from graphd.children.acp.quirks import Quirks
+from graphd.children.profiles.shape import Headless
 from graphd.core.commands import AttemptEnded
 from graphd.core.model import Identity, Output
 from graphd.core.talk import Line
-from graphd_protocol.states import AttemptOutcome, FailureClass, Role
+from graphd_protocol.states import AttemptOutcome, FailureClass, Permissions, Role
 
 if TYPE_CHECKING:
     from graphd.children.journal import Record
@@ -27,6 +28,7 @@ class Input:
     name: str
     text: str
     path: Path | None = None
+    total_bytes: int | None = None
 
 
 @dataclass(slots=True, frozen=True)
@@ -64,7 +66,7 @@ class Order:
     model: str | None = None
     mode: str | None = None
     thinking: str | None = None
-    permissions: Literal["read", "edit", "full"] | None = None
+    permissions: Permissions | None = None
     resume_session: str | None = None
     """The child session of an earlier attempt, whose tree is proven dead."""
     interrupted: str | None = None
@@ -76,6 +78,12 @@ class Order:
     output_schema: str | None = None
     """The contract of the result, JSON text."""
     quirks: Quirks = Quirks()
+    headless: Headless | None = None
+    """How a program of the driver `command` is told what."""
+    refusal: str | None = None
+    """Why it must not be started after all, for people."""
+    is_agent_gone: bool = False
+    """The refusal is that its program is not there: it may come again."""
 
 
 class Report(Protocol):
@@ -169,12 +177,17 @@ class Fact:
 
 @dataclass(slots=True, frozen=True)
 class Ending:
-    """How the driver reads an end: the result is captured and fsynced."""
+    """How the driver reads an end: the result is captured and fsynced.
+
+    `weather`: the provider was busy; {retryAfterS} where it said for how long.
+    """
 
     outcome: AttemptOutcome
     failure_class: FailureClass | None = None
     reason: str | None = None
     output: Output | None = None
+    weather: dict[str, Any] | None = None
+    is_session_gone: bool = False
 
 
 class Due(NamedTuple):

@@ -12,7 +12,11 @@ from graphd.base.text import t
 from graphd.children.driver import Driver
 
 GROUP: Final = "graphd.drivers"
-OURS: Final = {"shell": ("graphd.children.shell", "ShellDriver"), "acp": ("graphd.children.acp.driver", "AcpDriver")}
+OURS: Final = {
+    "shell": ("graphd.children.shell", "ShellDriver"),
+    "acp": ("graphd.children.acp.driver", "AcpDriver"),
+    "command": ("graphd.children.command.driver", "CommandDriver"),
+}
 
 
 class DriverMissing(Exception):

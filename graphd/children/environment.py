@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from graphd.base.failpoints import failpoint
+from graphd.children.profiles.shape import Profile
 
 NAMES: Final = frozenset(
     ["PATH", "HOME", "USER", "SHELL", "LANG", "TERM", "TMPDIR", "TZ", "VIRTUAL_ENV", "SSH_AUTH_SOCK"]
@@ -60,6 +61,23 @@ def load(folder: Path, name: str) -> dict[str, str]:
     if hashlib.sha256(content).hexdigest() != name:
         raise EnvironmentMissing(name)
     return {str(key): str(value) for key, value in json.loads(content).items()}
+
+
+def agent_environment(
+    environment: Mapping[str, str], profile: Profile, profiles: Mapping[str, Profile]
+) -> dict[str, str]:
+    """What of a graph's environment the agent of `profile` gets, and what its profile adds.
+
+    Variables that only other profiles ask for stay away: no agent gets the key of another, and no script any of them.
+    """
+    others = {name for other in profiles.values() for name in other.pass_env} - set(profile.pass_env)
+    kept = {name: value for name, value in environment.items() if name not in others or _is_plain(name)}
+    home = {"HOME": os.path.expanduser(profile.home)} if profile.home is not None else {}  # noqa: PTH111 - of a text
+    return {**kept, **home, **dict(profile.env)}
+
+
+def _is_plain(name: str) -> bool:
+    return name in NAMES or name.startswith(PREFIXES)
 
 
 def child_environment(

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -100,22 +99,12 @@ def get_command(key: str | None, as_json: bool, workspace: Path | None) -> None:
       graphd config get
       graphd config get concurrency
     """
-    from graphd.daemon.settings import KEYS, Settings, SettingsRefused, load_settings
+    from graphd.daemon.settings import SettingsRefused
 
-    user, ours = files(workspace)
-    nowhere = user.parent / "no-such-file"
     try:
-        default, alone, both = (
-            asdict(s) for s in (Settings(), load_settings(user, nowhere), load_settings(user, ours))
-        )
+        rows = _rows(*files(workspace))
     except SettingsRefused as refusal:
         raise CommandRefused("usage", f"{refusal.path}:{refusal.line}: {refusal.message}", refusal.hint) from None
-    set_by_user = _names_in(user)
-    rows = {}
-    for item in KEYS:
-        name = item.field
-        source = "workspace" if both[name] != alone[name] else "user" if item.path in set_by_user else "default"
-        rows[item.path] = {"value": both[name], "source": source, "default": default[name]}
     if key is not None and key not in rows:
         raise _unknown(key, list(rows))
     if as_json:
@@ -124,6 +113,24 @@ def get_command(key: str | None, as_json: bool, workspace: Path | None) -> None:
         click.echo(_shown(rows[key]["value"]))
     else:
         table([[name, _shown(row["value"]), row["source"]] for name, row in rows.items()], ["KEY", "VALUE", "FROM"])
+
+
+def _rows(user: Path, ours: Path) -> Wire:
+    """Every plain setting, and what the files say of agents and workers. Raises SettingsRefused."""
+    from graphd.daemon.agent_settings import changed_rows
+    from graphd.daemon.settings import KEYS, Settings, load_settings, read_rows
+
+    default, alone, both = Settings(), load_settings(user, user.parent / "no-such-file"), load_settings(user, ours)
+    set_by_user = {row.name for row in read_rows(user)}
+    rows: Wire = {}
+    for item in KEYS:
+        value, before = getattr(both, item.field), getattr(alone, item.field)
+        source = "workspace" if value != before else "user" if item.path in set_by_user else "default"
+        rows[item.path] = {"value": value, "source": source, "default": getattr(default, item.field)}
+    for source, path in (("user", user), ("workspace", ours)):
+        for name, value in changed_rows(read_rows(path)).items():
+            rows[name] = {"value": value, "source": source, "default": None}
+    return rows
 
 
 def _shown(value: Any) -> str:
@@ -136,17 +143,6 @@ def _unknown(key: str, known: list[str]) -> CommandRefused:
     near = get_close_matches(key, known, 1)
     hint = t("did you mean {name}?", name=near[0]) if near else t("graphd config get lists the keys")
     return CommandRefused("usage", t("there is no setting {key}", key=key), hint)
-
-
-def _names_in(path: Path) -> set[str]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return set()
-    names = set()
-    for name, item in value.items():
-        names |= {f"{name}.{inner}" for inner in item} if isinstance(item, dict) else {name}
-    return names
 
 
 # ---- set ----------------------------------------------------------------------------------------------------------
@@ -162,22 +158,28 @@ def set_command(*, key: str, value: str | None, is_default: bool, workspace: Pat
     Examples:
       graphd config set concurrency 4
       graphd config set asks.detached deny
+      graphd config set workers.build.agent claude
       graphd config set concurrency --default
     """
+    from graphd.daemon.agent_settings import AGENT_FIELDS, GROUPS, WORKER_FIELDS
     from graphd.daemon.settings import KEYS
 
     if (value is None) != is_default:
         raise CommandRefused(
             "usage", t("set it to what?"), "graphd config set KEY VALUE, or graphd config set KEY --default"
         )
-    known = {item.path: item for item in KEYS}
-    if key not in known:
-        raise _unknown(key, list(known))
+    kinds: dict[str, type] = {item.path: item.kind for item in KEYS}
+    group, _, rest = key.partition(".")
+    name, _, last = rest.rpartition(".")
+    if group in GROUPS and name and last in (AGENT_FIELDS if group == "agents" else WORKER_FIELDS):
+        kinds[key] = object  # JSON where it is JSON, else a text
+    if key not in kinds:
+        raise _unknown(key, list(kinds))
     from graphd.client.paths import config_folder
 
     path = Path(config_folder()) / FILE
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    _write_checked(path, changed(text, key, None if value is None else _parsed(value, known[key].kind)))
+    _write_checked(path, changed(text, key, None if value is None else _parsed(value, kinds[key])))
 
 
 def _parsed(value: str, kind: type) -> Any:
@@ -202,20 +204,25 @@ def changed(text: str, key: str, value: Any) -> str:
         ) from None
     if not isinstance(held, dict):
         raise CommandRefused("usage", t("the settings file is no JSON object"), "graphd config check")
-    group, _, name = key.rpartition(".")
-    place = held if not group else held.setdefault(group, {})
-    if not isinstance(place, dict):
-        raise CommandRefused(
-            "usage", t("{group} in the settings file is no object", group=group), "graphd config check"
-        )
-    if value is None:
-        place.pop(name, None)
-        if group and not place:
-            del held[group]
-    else:
-        place[name] = value
+    _change(held, key.split("."), value)
     found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     return json.dumps(held, indent=found[1] if found else 2, ensure_ascii=False) + "\n"
+
+
+def _change(held: Wire, path: list[str], value: Any) -> None:
+    """Set or take out what stands at `path`; a group that is empty then goes too. Raises CommandRefused."""
+    name, *below = path
+    if below:
+        group = held.setdefault(name, {})
+        if not isinstance(group, dict):
+            raise CommandRefused(
+                "usage", t("{group} in the settings file is no object", group=name), "graphd config check"
+            )
+        _change(group, below, value)
+    if value is None and (not below or not held[name]):
+        held.pop(name, None)
+    elif not below:
+        held[name] = value
 
 
 def _write_checked(path: Path, text: str) -> None:

@@ -23,22 +23,26 @@ _NETWORK_DISKS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.
 
 
 @command("agents")
+@click.option("--probe", is_flag=True, help="Start each that is installed, and say its version. Takes seconds each.")
 @json_option("[AgentEntry]")
-def agents_command(as_json: bool, workspace: Path | None) -> None:
-    """List the agents that can do work here, and which PATH was searched for the others.
+def agents_command(probe: bool, as_json: bool, workspace: Path | None) -> None:
+    """List the agents that can do work here, which workers each serves, and which PATH was searched for the others.
 
     Examples:
       graphd agents
+      graphd agents --probe
     """
-    entries = ask_daemon(workspace, "workgraph/agents")
+    entries = ask_daemon(workspace, "workgraph/agents", {"probe": probe})
     if as_json:
         print_json(entries)
         return
     rows = []
     for entry in entries:
         where = entry.get("path") or ("built in" if entry["installed"] else "not found")
-        rows.append([entry["name"], entry["driver"], where, "; ".join(entry["problems"])])
-    table(rows, ["NAME", "DRIVER", "PROGRAM", "PROBLEMS"])
+        workers = ", ".join(entry.get("workers", []))
+        version = [entry.get("version", "")] if probe else []
+        rows.append([entry["name"], entry["driver"], where, *version, workers, "; ".join(entry["problems"])])
+    table(rows, ["NAME", "DRIVER", "PROGRAM", *(["VERSION"] if probe else []), "SERVES", "PROBLEMS"])
     searched = next((e["searched"] for e in entries if not e["installed"] and e["searched"]), None)
     if searched:
         click.echo("searched: " + ":".join(searched))
@@ -73,7 +77,7 @@ def doctor_command(as_json: bool, workspace: Path | None) -> None:
 
 
 def _check(name: str, detail: str, *, ok: bool, fix: str = "") -> Wire:
-    return {"id": name, "ok": ok, "detail": detail, "fix": fix}
+    return {"id": name, "ok": ok, "detail": detail, "fix": "" if ok else fix}
 
 
 def _own_checks(workspace: Path | None) -> list[Wire]:

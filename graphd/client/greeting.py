@@ -25,6 +25,17 @@ PASSED_NAMES = frozenset(
         "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE",
     ]
 )  # fmt: skip
+ASKED_NAMES = frozenset(
+    [
+        "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL",
+        "ANTHROPIC_SMALL_FAST_MODEL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", "CODEX_API_KEY", "CODEX_HOME",
+        "GEMINI_API_KEY", "GEMINI_CLI_TRUST_WORKSPACE", "GENERIC_API_KEY", "GENERIC_BASE_URL", "GOOGLE_API_KEY",
+        "GOOGLE_CLOUD_PROJECT", "GOOGLE_GEMINI_BASE_URL", "HERMES_HOME", "MISTRAL_API_KEY", "OPENAI_API_KEY",
+        "OPENAI_BASE_URL", "OPENAI_MODEL", "OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENROUTER_API_KEY",
+        "VIBE_HOME",
+    ]
+)  # fmt: skip
+"""What the profiles that ship ask for: a client knows the wire, not the agents. A test holds both to each other."""
 PASSED_PREFIXES = ("LC_", "XDG_")
 
 
@@ -61,12 +72,30 @@ class Greeting:
 
 
 def environment_snapshot(environment: Mapping[str, str]) -> dict[str, str]:
-    """The allow-listed part of an environment that a graph's children are given."""
+    """The allow-listed part of an environment that a graph's children are given, with what agents ask for."""
+    wanted = PASSED_NAMES | ASKED_NAMES | _asked_names()
     return {
         name: value
         for name, value in environment.items()
-        if (name in PASSED_NAMES or name.startswith(PASSED_PREFIXES)) and _is_sendable(name + value)
+        if (name in wanted or name.startswith(PASSED_PREFIXES)) and _is_sendable(name + value)
     }
+
+
+def _asked_names() -> set[str]:
+    """The variables that agents in the user's settings ask for. A file that can't be used is the daemon's to tell."""
+    from graphd.client.paths import config_folder
+
+    try:
+        with open(os.path.join(config_folder(), "settings.json"), "rb") as file:  # noqa: PTH118, PTH123 - as below
+            content = file.read(1 << 20)
+        if b'"passEnv"' not in content:
+            return set()
+        import json  # only here: an editor waits for this module
+
+        agents = json.loads(content)["agents"].values()
+        return {name for agent in agents for name in agent.get("passEnv", ()) if isinstance(name, str)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return set()
 
 
 def locale_of(environment: Mapping[str, str]) -> str | None:

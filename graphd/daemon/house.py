@@ -17,16 +17,16 @@ from typing import Literal, TypeVar
 from graphd import __version__
 from graphd.base.clock import Clock, SystemClock
 from graphd.base.refusal import Refused
-from graphd.children.driver import Order, RunFactory
-from graphd.children.drivers import driver_of
+from graphd.children.driver import Driver, Order, RunFactory
+from graphd.children.drivers import DriverMissing, driver_of
 from graphd.children.environment import EnvironmentMissing, load, snapshot
-from graphd.children.profiles import PROFILES, WORKERS, profile_of
 from graphd.core.commands import Capacity, DaemonStarted, Done, Request, Tick
 from graphd.core.events import AttemptKey, Change, Event
 from graphd.core.evolve import evolve
 from graphd.core.model import State
 from graphd.core.policy import Leave
 from graphd.core.tape import Tape
+from graphd.daemon.agents import AgentWatch, Served
 from graphd.daemon.claim import claimed
 from graphd.daemon.log import log
 from graphd.daemon.orders import House, build_order
@@ -45,7 +45,6 @@ T = TypeVar("T")
 STARTS_WINDOW_MS = 600_000
 DAY_MS = 86_400_000
 _UNWOUND = Tape.unwound()
-SERVED = tuple((worker, profile) for worker in WORKERS if (profile := profile_of(worker)) is not None)
 
 
 class Daemon:
@@ -68,6 +67,9 @@ class Daemon:
         self._waiting_for_store: asyncio.Task[None] | None = None
         self._writing: asyncio.Task[None] | None = None
         self._watch: FolderWatch | None = None
+        self._served: Served | None = None
+        self._agent_watch: AgentWatch | None = None
+        self._looking: asyncio.Task[None] | None = None
         self.stop_requested = asyncio.Event()
 
     @classmethod
@@ -115,18 +117,22 @@ class Daemon:
             load_environment=functools.lru_cache(maxsize=8)(lambda name: environment_of(folder, name)),
         )  # fmt: skip
 
+        served = Served(lambda: settings.now.agents)
+
         def capacity() -> Capacity:
-            return Capacity(concurrency=settings.now.concurrency, profiles=SERVED)
+            return served.capacity(settings.now)
 
         writer = Writer(
             state, commit=log_store.commit, capacity=capacity, clock=clock, requests=await log_store.requests(),
-            speech=speech(lambda profile: driver_of(_driver_name(profile))),
+            speech=speech(lambda profile: _driver_of(settings.now, profile)),
         )  # fmt: skip
 
         def order_of(graph: str, attempt: AttemptKey) -> Order:
             found = state.graphs[graph]
             talking = state.talks.get((graph, attempt))
             order = build_order(house, settings.now, found, found.attempts[attempt])
+            if order.is_agent_gone:
+                served.drop(order.profile)
             return replace(order, cursor=talking.cursor) if talking is not None else order
 
         around = Around(state, settings)
@@ -138,6 +144,7 @@ class Daemon:
             database=database, log_store=log_store, writer=writer, supervisor=supervisor, workspace=workspace,
             folder=folder, clock=clock, settings=settings, around=around,
         )  # fmt: skip
+        await daemon._watch_agents(served, house, state, tasks)
         writer.on_effects = supervisor.carry_out
         writer.on_trouble = lambda: daemon._note_trouble(tasks)
         daemon._writing = tasks.create_task(writer.run())
@@ -208,6 +215,11 @@ class Daemon:
         """Something runs, or will by itself: the daemon has a reason to stay."""
         return self._supervisor.is_busy or self._supervisor.has_timer
 
+    async def look_for_agents(self, search_path: str) -> None:
+        """Look for agents on this PATH too, before a graph that has it is set or goes on."""
+        if self._served is not None and await asyncio.to_thread(self._served.look, search_path):
+            self._supervisor.tick()
+
     async def execute(self, request: Request) -> Done:
         """Commit a command. Raises Refused. A cancelled wait takes nothing back."""
         return await self._writer.submit(request)
@@ -258,9 +270,25 @@ class Daemon:
     def reload_settings(self) -> None:
         """Read the settings files again; a bad one keeps the last good settings. Freed slots are filled at once."""
         if self._settings.reload():
+            if self._agent_watch is not None:
+                self._agent_watch.settings_changed()
             self._supervisor.tick()
 
     # ---- life -----------------------------------------------------------------------------------------------------
+
+    async def _watch_agents(self, served: Served, house: House, state: State, tasks: asyncio.TaskGroup) -> None:
+        """Look for the agents of the graphs that were loaded, then again while one is needed."""
+
+        def path_of(name: str | None) -> str:
+            return house.load_environment(name).get("PATH", os.defpath)
+
+        self._served = served
+        self._agent_watch = AgentWatch(
+            served, view=self.view, execute=self.execute, path_of=path_of, tick=self._supervisor.tick
+        )
+        self._writer.listen(self._agent_watch.committed)
+        await self._agent_watch.begin(state)
+        self._looking = tasks.create_task(self._agent_watch.run())
 
     def _note_trouble(self, tasks: asyncio.TaskGroup) -> None:
         if self._waiting_for_store is None or self._waiting_for_store.done():
@@ -284,13 +312,18 @@ class Daemon:
         self._supervisor.cancel()
         if self._watch is not None:
             self._watch.close()
-        for task in (self._writing, self._waiting_for_store):
+        for task in (self._writing, self._waiting_for_store, self._looking):
             if task is not None:
                 task.cancel()
 
 
-def _driver_name(profile: str) -> str:
-    return PROFILES[profile].driver
+def _driver_of(settings: Settings, profile: str) -> Driver:
+    """How a profile's agents are spoken to; one whose profile or driver is gone is spoken to no more."""
+    known = settings.agents.profiles.get(profile)
+    try:
+        return driver_of(known.driver if known is not None else "shell")
+    except DriverMissing:
+        return driver_of("shell")
 
 
 class Around:

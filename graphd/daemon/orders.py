@@ -1,14 +1,21 @@
-"""Builds an attempt's order from committed state: script, inputs, environment, deadlines. Reads state; writes
-nothing.
+"""Builds an attempt's order from committed state: what the child is told, its agent, inputs, environment, deadlines.
+
+Reads state and looks for the agent's program; writes nothing.
 """
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from graphd.base.text import t
+from graphd.children.acp.quirks import QUIRKS, Quirks
 from graphd.children.driver import Input, Order
+from graphd.children.environment import agent_environment
+from graphd.children.profiles import Profile
+from graphd.children.profiles.choosing import Agents, Wish, find_program, found, may_not_serve, terms
+from graphd.children.telling import Contract, Earlier, Given, Task, told, told_again
 from graphd.core.model import Attempt, Graph, Node
 from graphd.daemon.settings import Settings
 from graphd_protocol.ids import node_id
@@ -32,6 +39,18 @@ def attempt_folder(folder: Path, attempt: Attempt) -> Path:
 
 def build_order(house: House, settings: Settings, graph: Graph, attempt: Attempt) -> Order:
     """Everything that one attempt needs, from its frozen definition."""
+    order = _plain_order(house, settings, graph, attempt)
+    profile = settings.agents.profiles.get(attempt.profile)
+    if profile is None:
+        refusal = t("there is no agent {name} in the settings any more", name=attempt.profile)
+        return replace(order, refusal=refusal, is_agent_gone=True)
+    if profile.driver == "shell":
+        return replace(order, environment=agent_environment(order.environment, profile, settings.agents.profiles))
+    return _for_agent(order, settings.agents, profile, graph, attempt)
+
+
+def _plain_order(house: House, settings: Settings, graph: Graph, attempt: Attempt) -> Order:
+    """What an order for any driver has."""
     node = graph.nodes[attempt.node]
     definition = node.definition
     timeout_ms = min(definition.timeout_ms, definition.hard_timeout_ms or definition.timeout_ms)
@@ -46,6 +65,94 @@ def build_order(house: House, settings: Settings, graph: Graph, attempt: Attempt
         linger_s=settings.linger_s, restart_argv=house.restart_argv if settings.keepers_restart_daemon else (),
         store=house.store, epoch=house.epoch,
     )  # fmt: skip
+
+
+def _for_agent(order: Order, agents: Agents, profile: Profile, graph: Graph, attempt: Attempt) -> Order:
+    """The order for an agent that is told things: its program, its terms, and the whole text."""
+    node = graph.nodes[attempt.node]
+    definition = node.definition
+    asked = Wish(definition.permissions, definition.model, definition.thinking, definition.mode)
+    agreed = terms(agents, profile, attempt.worker, asked)
+    environment = agent_environment(order.environment, profile, agents.profiles)
+    program = found(profile, environment.get("PATH", ""))
+    contract = Contract(definition.output_schema, definition.artifacts)
+    resumed = _resumed(graph, attempt) if profile.restore != ("none",) else None
+    return replace(
+        order, driver=profile.driver, environment=environment, argv=_argv(profile, program, environment),
+        told=told(_task(order, graph, attempt, contract)), model=agreed.model, mode=agreed.mode,
+        thinking=agreed.thinking, permissions=agreed.permissions, output_schema=definition.output_schema,
+        resume_session=resumed.child_session if resumed else None,
+        interrupted=_interrupted(resumed, contract) if resumed else None,
+        headless=profile.headless, quirks=quirks_of(profile), is_agent_gone=program is None,
+        refusal=_refusal(profile, program, environment) or may_not_serve(profile, agreed.permissions),
+    )  # fmt: skip
+
+
+def quirks_of(profile: Profile) -> Quirks:
+    """What its driver has to know of it: the table of lies, and what the profile says of the same."""
+    restore = tuple(how for how in profile.restore if how != "none")
+    known = QUIRKS.get(profile.name, Quirks())
+    return replace(known, restore=restore, init_s=profile.init_timeout_s, weather=profile.weather.patterns)
+
+
+def _argv(profile: Profile, program: Path | None, environment: dict[str, str]) -> tuple[str, ...]:
+    """The words of the command, its programs as they were found: what starts it may have another PATH."""
+    if program is None:
+        return ()
+    prefix = profile.command_prefix
+    wrapper = find_program(prefix[0], environment.get("PATH", "")) if prefix else None
+    return (*((str(wrapper), *prefix[1:]) if prefix else ()), str(program), *profile.command[1:])
+
+
+def _refusal(profile: Profile, program: Path | None, environment: dict[str, str]) -> str | None:
+    if program is None:
+        path = environment.get("PATH", "")
+        return t("the program of {agent} is not on PATH={path} any more", agent=profile.name, path=path)
+    home = environment.get("HOME")
+    if profile.home is not None and not Path(home or "").is_dir():
+        return t("the home of {agent}, {home}, is no folder", agent=profile.name, home=home)
+    return None
+
+
+def _resumed(graph: Graph, attempt: Attempt) -> Attempt | None:
+    """The attempt whose session this one goes on with."""
+    if attempt.resumes is None:
+        return None
+    earlier = graph.attempts.get((attempt.node, attempt.role, attempt.resumes))
+    return earlier if earlier is not None and earlier.child_session else None
+
+
+def _interrupted(earlier: Attempt, contract: Contract) -> str:
+    return told_again(cause=earlier.reason or str(earlier.outcome), tree="", contract=contract, reader="shell")
+
+
+def _task(order: Order, graph: Graph, attempt: Attempt, contract: Contract) -> Task:
+    inputs = tuple(Given(given.name, given.text, given.total_bytes) for given in order.inputs)
+    return Task(
+        prompt=order.spec, objective=graph.objective, earlier=_earlier(graph, attempt), inputs=inputs,
+        variables=_item(graph, graph.nodes[attempt.node]), contract=contract,
+        reader="mcp" if order.mcp_argv else "shell",
+    )  # fmt: skip
+
+
+def _earlier(graph: Graph, attempt: Attempt) -> tuple[Earlier, ...]:
+    """How the attempt before this one ended, where that says something."""
+    before = graph.attempts.get((attempt.node, attempt.role, attempt.number - 1))
+    if before is None or not before.reason or before.outcome not in ("failed", "lost"):
+        return ()
+    return (Earlier("failed" if before.outcome == "failed" else "interrupted", before.reason),)
+
+
+def _item(graph: Graph, node: Node) -> dict[str, str]:
+    """What a node that a `for_each` made may say of its item."""
+    item = node.definition.item
+    maker = graph.nodes.get(node_id(item.of)) if item is not None else None
+    if item is None or maker is None or maker.definition.for_each is None:
+        return {}
+    value = json.loads(item.value)
+    return {
+        maker.definition.for_each.name: value if isinstance(value, str) else item.value, "index": str(item.index),
+    }  # fmt: skip
 
 
 def _inputs(folder: Path, graph: Graph, node: Node) -> list[Input]:
@@ -67,7 +174,7 @@ def _input(folder: Path, graph: Graph, name: str, reference: str) -> Input:
         return Input(name, _dig(output.text, path, reference), None)
     achieved = graph.attempts.get((source.id, "worker", source.last_number))
     kept = Path(f"{folder}/attempts/{graph.id}/{achieved.folder}/output") if achieved else None
-    return Input(name, output.text, kept)
+    return Input(name, output.text, kept, output.total_bytes)
 
 
 def placeholder(source: Node) -> str:

@@ -1,4 +1,4 @@
-"""Settings: the user's file, then the workspace's, which may only lower limits (execution.md, Settings).
+"""Settings: the user's file, then the workspace's, which may only choose and lower (execution.md, Settings).
 
 An unknown key or a value of the wrong type is an error with its line, and the last good settings stay.
 """
@@ -6,22 +6,16 @@ An unknown key or a value of the wrong type is an error with its line, and the l
 import difflib
 import json
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from graphd.base.text import said, t
-
-
-class SettingsRefused(Exception):
-    """A settings file can't be used. `line` is 1-based."""
-
-    def __init__(self, path: Path, line: int, message: str, hint: str) -> None:
-        super().__init__(f"{path}:{line}: {message}; {hint}")
-        self.path = path
-        self.line = line
-        self.message = message
-        self.hint = hint
+from graphd.children.profiles import Models
+from graphd.children.profiles.choosing import Agents
+from graphd.daemon.agent_settings import GROUPS, Row, with_agents, with_workers
+from graphd.daemon.agent_settings import SettingsRefused as SettingsRefused
 
 
 @dataclass(slots=True, frozen=True)
@@ -41,6 +35,10 @@ class Settings:
     workspace_mb: int = 4096
     locale: str = ""
     log_level: str = "info"
+    default_agent: str = ""
+    advanced_model: str = ""
+    standard_model: str = ""
+    agents: Agents = field(default_factory=Agents)  # all that is said of agents, workers and models, put together
 
 
 @dataclass(slots=True, frozen=True)
@@ -52,7 +50,7 @@ class Key:
     kind: type
     low: float = 0
     high: float = 1e9
-    workspace: str = "nothing"  # nothing, lower
+    workspace: str = "nothing"  # nothing, lower, choose
     choices: tuple[str, ...] = ()
 
 
@@ -69,29 +67,66 @@ KEYS: tuple[Key, ...] = (
     Key("retention.transcriptMb", "transcript_mb", int, 1, 1e6, "lower"),
     Key("retention.workspaceMb", "workspace_mb", int, 1, 1e7, "lower"),
     Key("locale", "locale", str),
+    Key("defaultAgent", "default_agent", str, workspace="choose"),
+    Key("dag.model.advanced", "advanced_model", str, workspace="choose"),
+    Key("dag.model.standard", "standard_model", str, workspace="choose"),
     Key("log.level", "log_level", str, choices=("debug", "info", "warning", "error")),
 )
-LATER = ("agents", "workers", "defaultAgent", "dag.model")
 _BY_PATH = {key.path: key for key in KEYS}
 
 
 def load_settings(user_file: Path, workspace_file: Path) -> Settings:
     """Read both files. Raises SettingsRefused; a missing file says nothing."""
+    users, workspaces = read_rows(user_file), read_rows(workspace_file)
     settings = Settings()
-    for key, value, _ in _read(user_file):
-        settings = replace(settings, **{key.field: value})
-    for key, value, line in _read(workspace_file):
-        held = getattr(settings, key.field)
-        if key.workspace == "nothing":
-            hint = t("put {key} into {user_file}", key=key.path, user_file=user_file)
-            raise SettingsRefused(workspace_file, line, t("a workspace may not set {key}", key=key.path), hint)
-        is_lower = value == "deny" if key.choices else held == 0 or value <= held
-        if is_lower:
-            settings = replace(settings, **{key.field: value})
-    return settings
+    for row in users:
+        if row.path[0] not in GROUPS:
+            settings = replace(settings, **{key_of(row).field: _checked(row)})
+    for row in workspaces:
+        if row.path[0] == "agents":
+            raise _not_the_workspaces(row, user_file)
+        if row.path[0] not in GROUPS:
+            settings = _lowered(settings, row, user_file)
+    return replace(settings, agents=_agents(settings, users, workspaces, user_file))
 
 
-def _read(path: Path) -> list[tuple[Key, Any, int]]:
+def _lowered(settings: Settings, row: Row, user_file: Path) -> Settings:
+    key, value = key_of(row), _checked(row)
+    held = getattr(settings, key.field)
+    if key.workspace == "nothing":
+        raise _not_the_workspaces(row, user_file)
+    is_lower = value == "deny" if key.choices else key.workspace == "choose" or held == 0 or value <= held
+    return replace(settings, **{key.field: value}) if is_lower else settings
+
+
+def _not_the_workspaces(row: Row, user_file: Path) -> SettingsRefused:
+    hint = t("put {key} into {user_file}", key=row.name, user_file=user_file)
+    return SettingsRefused(row.file, row.line, t("a workspace may not set {key}", key=row.name), hint)
+
+
+def _agents(settings: Settings, users: list[Row], workspaces: list[Row], user_file: Path) -> Agents:
+    """What both files come to for workers. Raises SettingsRefused for a name that is no agent."""
+    profiles = with_agents([row for row in users if row.path[0] == "agents"])
+    rows = [row for row in (*users, *workspaces) if row.path[0] == "workers"]
+    foreign = [
+        row
+        for row in workspaces
+        if row.path[0] == "workers" and len(row.path) == 3 and row.path[-1] not in ("agent", "permissions")
+    ]
+    if foreign:
+        raise _not_the_workspaces(foreign[0], user_file)
+    workers = with_workers(rows, profiles, lowering=workspaces)
+    for row in (*users, *workspaces):
+        if row.path == ("defaultAgent",):
+            row.agent(row.value, profiles)
+    models = Models(settings.advanced_model or None, settings.standard_model or None)
+    return Agents(profiles, workers, settings.default_agent or None, models)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """What a settings file says, a row for each value, none of them checked. Raises SettingsRefused where it is no
+    JSON object.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -108,61 +143,57 @@ def _read(path: Path) -> list[tuple[Key, Any, int]]:
         ) from None
     if not isinstance(value, dict):
         raise SettingsRefused(path, 1, t("the top must be an object"), t("write {…}"))
-    return [_check(path, text, name, item) for name, item in _flatten(value)]
+    return [Row(path, where, item, _line_of(text, where)) for where, item in _flatten(value, ())]
 
 
-def _flatten(value: dict[str, Any]) -> list[tuple[str, Any]]:
-    rows: list[tuple[str, Any]] = []
+def _flatten(value: dict[str, Any], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     for name, item in value.items():
-        is_group = any(key.path.startswith(f"{name}.") for key in KEYS)
+        path = (*above, name)
+        dotted = ".".join(path) + "."
+        is_group = any(key.path.startswith(dotted) for key in KEYS) or (path[0] in GROUPS and len(path) <= 2)
         if isinstance(item, dict) and is_group:
-            rows += [(f"{name}.{inner}", inner_value) for inner, inner_value in item.items()]
+            if len(path) == 2 and path[0] in GROUPS:
+                yield path, item  # named at all, even where nothing is said of it
+            yield from _flatten(item, path)
         else:
-            rows.append((name, item))
-    return rows
+            yield path, item
 
 
-def _check(path: Path, text: str, name: str, value: Any) -> tuple[Key, Any, int]:
-    line = _line_of(text, name.rpartition(".")[2])
-    key = _BY_PATH.get(name)
-    if key is None:
-        if name in LATER:
-            raise SettingsRefused(
-                path,
-                line,
-                t("{name} is not in this version", name=name),
-                t("only shell workers run in this version; remove it"),
-            )
-        near = difflib.get_close_matches(name, _BY_PATH, 1)
-        hint = t("did you mean {name}?", name=near[0]) if near else t("known keys: {known}", known=", ".join(_BY_PATH))
-        raise SettingsRefused(path, line, t("unknown key {name}", name=name), hint)
+def key_of(row: Row) -> Key:
+    """The key that a row of a plain setting is about. Raises SettingsRefused with what it may have meant."""
+    key = _BY_PATH.get(row.name)
+    if key is not None:
+        return key
+    known = (*_BY_PATH, *GROUPS)
+    near = difflib.get_close_matches(row.name, known, 1)
+    hint = t("did you mean {name}?", name=near[0]) if near else t("known keys: {known}", known=", ".join(known))
+    raise row.refused(t("unknown key {name}", name=row.name), hint)
+
+
+def _checked(row: Row) -> Any:
+    key, value = key_of(row), row.value
     is_number = key.kind in (int, float) and isinstance(value, int | float) and not isinstance(value, bool)
     if key.kind is int and isinstance(value, float):
         is_number = False
+    got = t("got {value}", value=json.dumps(value))
     if not (is_number or (key.kind in (bool, str) and isinstance(value, key.kind))):
-        raise SettingsRefused(
-            path,
-            line,
-            t("{name} must be of type {kind}", name=name, kind=key.kind.__name__),
-            t("got {value}", value=json.dumps(value)),
-        )
+        raise row.refused(t("{name} must be of type {kind}", name=row.name, kind=key.kind.__name__), got)
     if is_number and not key.low <= value <= key.high:
-        raise SettingsRefused(
-            path,
-            line,
-            t("{name} must be between {low:g} and {high:g}", name=name, low=key.low, high=key.high),
-            t("got {value}", value=value),
+        raise row.refused(
+            t("{name} must be between {low:g} and {high:g}", name=row.name, low=key.low, high=key.high), got
         )
     if key.choices and value not in key.choices:
-        raise SettingsRefused(
-            path,
-            line,
-            t("{name} must be one of {choices}", name=name, choices=", ".join(key.choices)),
-            t("got {value}", value=value),
-        )
-    return key, value, line
+        choices = ", ".join(key.choices)
+        raise row.refused(t("{name} must be one of {choices}", name=row.name, choices=choices), got)
+    return value
 
 
-def _line_of(text: str, name: str) -> int:
-    found = re.search(rf'"{re.escape(name)}"\s*:', text)
-    return text.count("\n", 0, found.start()) + 1 if found else 1
+def _line_of(text: str, path: tuple[str, ...]) -> int:
+    """Where the last name of a path stands: each behind the one above it."""
+    at = 0
+    for name in path:
+        found = re.compile(rf"{re.escape(json.dumps(name, ensure_ascii=False))}\s*:").search(text, at)
+        if found is None:
+            break
+        at = found.start()
+    return text.count("\n", 0, at) + 1

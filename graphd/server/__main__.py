@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -173,12 +174,20 @@ async def run(
 
 def _kept(order: "Order", report: "TalkReport") -> "Run":
     """A `RunFactory`: what runs children is imported with the first one, not before the first answer."""
-    from graphd.children.drivers import driver_of
+    from graphd.children.drivers import DriverMissing, driver_of
+    from graphd.children.refused import RefusedRun
     from graphd.children.run import KeptRun
 
-    return KeptRun(
-        order, report, driver=driver_of(order.driver), on_facts=report.said, cursor=order.cursor
-    )  # fmt: skip
+    def kept(order: "Order", report: "TalkReport") -> "Run":
+        driver = driver_of(order.driver)
+        return KeptRun(order, report, driver=driver, on_facts=report.said, cursor=order.cursor)
+
+    if order.refusal is not None:
+        return RefusedRun(order, report, kept)
+    try:
+        return kept(order, report)
+    except DriverMissing as trouble:
+        return RefusedRun(replace(order, refusal=said(trouble)), report, kept)
 
 
 async def _serve(

@@ -7,6 +7,7 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Final
 
+from graphd.base.text import t
 from graphd.server.commits import Params
 
 if TYPE_CHECKING:
@@ -27,7 +28,17 @@ async def kept_environment(call: "Call", params: Params, *, is_new: bool = False
 
     folder = call.daemon.folder / FOLDER
     environment = await caller_environment(call)
+    await call.daemon.look_for_agents(environment.get("PATH", os.defpath))
     return await asyncio.to_thread(save, folder, environment)
+
+
+def whose_path(call: "Call") -> str:
+    """From whom the PATH of `caller_environment` is, for people."""
+    given = call.caller.env
+    who = call.caller.name or t("the client")
+    if given is None:
+        return t("the daemon and the login shell")
+    return who if given.get("TERM") else t("{client} and the login shell", client=who)
 
 
 async def caller_environment(call: "Call") -> dict[str, str]:
@@ -35,7 +46,8 @@ async def caller_environment(call: "Call") -> dict[str, str]:
     from graphd.children.environment import snapshot
 
     given = call.caller.env
-    environment = snapshot(os.environ if given is None else given)
+    names = {name for profile in call.daemon.settings.agents.profiles.values() for name in profile.pass_env}
+    environment = snapshot(os.environ if given is None else given, names)
     if given is not None and given.get("TERM"):
         return environment
     from graphd.children.login_shell import with_login_path

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from graphd.base.clock import Clock
+from graphd.children.profiles.choosing import Agents
 from graphd.core.commands import Done, Request
 from graphd.core.events import Change, Event
 from graphd.core.model import State
+from graphd.daemon.agent_settings import SettingsRefused
 
 T = TypeVar("T")
 Unsubscribe = Callable[[], None]
@@ -20,6 +22,10 @@ PhaseMoved = Callable[[str, str], None]
 
 class DaemonSettings(Protocol):
     """The settings that the server reads."""
+
+    @property
+    def agents(self) -> Agents:
+        """Profiles and workers in force."""
 
     @property
     def concurrency(self) -> int:
@@ -99,6 +105,13 @@ class Daemon(Protocol):
     @property
     def store_health(self) -> str:
         """`ok`, `full` or `readOnly`."""
+
+    async def look_for_agents(self, search_path: str) -> None:
+        """Look for agents on this PATH too, before a graph that has it is set or goes on."""
+
+    @property
+    def settings_trouble(self) -> SettingsRefused | None:
+        """Why the newest settings are not in force, where they are not."""
 
     async def execute(self, request: Request) -> Done:
         """Commit a command. Raises Refused. A cancelled wait takes nothing back."""

@@ -18,12 +18,14 @@ from graphd.base.text import said, t
 from graphd.core.definition import Budget, Terms
 from graphd.core.model import Definition, Limits, Retry, Source
 from graphd.core.plan import check_plan, collapse
+from graphd.server.environments import caller_environment, whose_path
 from graphd.server.project import Wire
 from graphd.server.routes import Call
 
 if TYPE_CHECKING:
     from graphd.workflows import Diagnostic, Located
     from graphd_protocol.model import NodeParams, SetParams
+    from graphd_protocol.states import Permissions
 
 PromptReader = Callable[[str], bytes | None]
 TITLE_LIMIT: Final = 200
@@ -51,12 +53,28 @@ async def plan_of(call: Call, params: "SetParams") -> Plan:
         plan = _inline(params, params.nodes)
     else:
         plan = await asyncio.to_thread(_from_workflow, call, params)
-    from graphd.children.profiles import missing
+    search_path = (await caller_environment(call)).get("PATH", os.defpath)
+    missing = await asyncio.to_thread(_missing, call, plan, search_path)
+    return replace(plan, missing=missing)
 
-    workers = {definition.worker for definition in plan.definitions}
-    environment = call.caller.env or dict(os.environ)
-    unserved = {worker: missing(worker, environment) for worker in sorted(workers)}
-    return replace(plan, missing=tuple((worker, why) for worker, why in unserved.items() if why is not None))
+
+def _missing(call: Call, plan: Plan, search_path: str) -> tuple[tuple[str, str], ...]:
+    """The workers of a plan that nothing serves there, and why: for the least permissions that a node of it asks."""
+    from graphd.children.profiles.choosing import Unserved, least, serve
+
+    agents = call.daemon.settings.agents
+    asked: dict[str, list[Permissions]] = {}
+    for definition in plan.definitions:
+        if definition.worker:
+            held = agents.workers[definition.worker].permissions
+            wanted = definition.permissions or held
+            asked.setdefault(definition.worker, []).extend([wanted] if wanted else [])
+    rows = []
+    for worker, permissions in sorted(asked.items()):
+        answer = serve(agents, worker, search_path, whose=whose_path(call), permissions=least(permissions))
+        if isinstance(answer, Unserved):
+            rows.append((worker, answer.reason))
+    return tuple(rows)
 
 
 def _inline(params: "SetParams", nodes: "list[NodeParams]") -> Plan:

@@ -283,7 +283,13 @@ REQUESTS: Final[tuple[Request, ...]] = (
         "These deliveries are not sent again.",
         errors=("notFound",),
     ),
-    Request("workgraph/agents", None, "AgentEntry", "Profiles, and whether their programs are installed.", "list"),
+    Request(
+        "workgraph/agents",
+        "AgentsParams",
+        "AgentEntry",
+        "Profiles, whether their programs are installed, and which workers they serve.",
+        "list",
+    ),
     Request(
         "workgraph/tree",
         "TreeParams",

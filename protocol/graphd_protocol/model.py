@@ -110,6 +110,7 @@ from graphd_protocol.values import (
 )
 from graphd_protocol.workflows import (
     AgentEntry,
+    AgentsParams,
     DeclaredInput,
     ExplainResult,
     ValidateResult,
@@ -123,6 +124,7 @@ __all__ = [
     "Activity",
     "Actor",
     "AgentEntry",
+    "AgentsParams",
     "Ask",
     "AskClosed",
     "AsksNotice",

@@ -53,6 +53,12 @@ class WorkflowEntry(Wire):
     is_valid: bool
 
 
+class AgentsParams(Wire):
+    """`workgraph/agents`. Programs are started with `probe` alone, which asks each for its version and capabilities."""
+
+    probe: bool = False
+
+
 class AgentEntry(Wire):
     """One profile."""
 
@@ -63,4 +69,16 @@ class AgentEntry(Wire):
     path: str | None = None
     searched: list[str]
     """Folders of PATH that were looked through."""
+    capabilities: dict[str, Any] | None = None
+    """What it answered to `initialize`, where it was asked."""
+    reports: Literal["tokens", "cost", "both", "none", "not_applicable"] = "none"
+    """What it tells of its usage."""
+    install: str = ""
+    login: str = ""
+    standing: Literal["tested", "documented"] = "documented"
+    """Whether it runs in our continuous tests, or was only measured and written down."""
+    measured: str | None = None
+    """The version that the profile was measured with."""
+    workers: list[str] = []
+    """Workers that it serves now, for this caller."""
     problems: list[str]

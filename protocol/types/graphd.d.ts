@@ -34,7 +34,24 @@ export interface AgentEntry {
   path?: string | null;
   /** Folders of PATH that were looked through. */
   searched: string[];
+  /** What it answered to `initialize`, where it was asked. */
+  capabilities?: Record<string, unknown> | null;
+  /** What it tells of its usage. */
+  reports: "tokens" | "cost" | "both" | "none" | "not_applicable";
+  install: string;
+  login: string;
+  /** Whether it runs in our continuous tests, or was only measured and written down. */
+  standing: "tested" | "documented";
+  /** The version that the profile was measured with. */
+  measured?: string | null;
+  /** Workers that it serves now, for this caller. */
+  workers?: string[];
   problems: string[];
+}
+
+/** `workgraph/agents`. Programs are started with `probe` alone, which asks each for its version and capabilities. */
+export interface AgentsParams {
+  probe?: boolean;
 }
 
 /** A question that waits for an answer. */
@@ -1152,8 +1169,8 @@ export interface Requests {
   "workgraph/deliveries": { params: DeliveriesParams; result: DeliveriesResult };
   /** These deliveries are not sent again. */
   "workgraph/acknowledge": { params: AcknowledgeParams; result: AcknowledgeResult };
-  /** Profiles, and whether their programs are installed. */
-  "workgraph/agents": { params: Record<string, never>; result: AgentEntry[] };
+  /** Profiles, whether their programs are installed, and which workers they serve. */
+  "workgraph/agents": { params: AgentsParams; result: AgentEntry[] };
   /** Rows of a tree view: graphs, the nodes of one, the attempts of a node. */
   "workgraph/tree": { params: TreeParams; result: TreeRow[] };
   /** A layered drawing and its twin in words. */

@@ -35,7 +35,18 @@
 ---@field version? string|nil
 ---@field path? string|nil
 ---@field searched string[] Folders of PATH that were looked through.
+---@field capabilities? table<string, any>|nil What it answered to `initialize`, where it was asked.
+---@field reports "tokens"|"cost"|"both"|"none"|"not_applicable" What it tells of its usage.
+---@field install string
+---@field login string
+---@field standing "tested"|"documented" Whether it runs in our continuous tests, or was only measured and written down.
+---@field measured? string|nil The version that the profile was measured with.
+---@field workers? string[] Workers that it serves now, for this caller.
 ---@field problems string[]
+
+--- `workgraph/agents`. Programs are started with `probe` alone, which asks each for its version and capabilities.
+---@class graphd.AgentsParams
+---@field probe? boolean
 
 --- A question that waits for an answer.
 ---@class graphd.Ask
@@ -1002,7 +1013,7 @@
 ---@field ["workgraph/purge"] fun(params: graphd.PurgeParams): graphd.PurgeResult Remove ended graphs with their files, or only the files.
 ---@field ["workgraph/deliveries"] fun(params: graphd.DeliveriesParams): graphd.DeliveriesResult What an owner has not acknowledged, oldest first.
 ---@field ["workgraph/acknowledge"] fun(params: graphd.AcknowledgeParams): graphd.AcknowledgeResult These deliveries are not sent again.
----@field ["workgraph/agents"] fun(): graphd.AgentEntry[] Profiles, and whether their programs are installed.
+---@field ["workgraph/agents"] fun(params: graphd.AgentsParams): graphd.AgentEntry[] Profiles, whether their programs are installed, and which workers they serve.
 ---@field ["workgraph/tree"] fun(params: graphd.TreeParams): graphd.TreeRow[] Rows of a tree view: graphs, the nodes of one, the attempts of a node.
 ---@field ["workgraph/picture"] fun(params: graphd.PictureParams): graphd.Picture A layered drawing and its twin in words.
 

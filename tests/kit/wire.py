@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from graphd.base.clock import Clock, SystemClock
 from graphd.base.refusal import Refused
+from graphd.children.profiles.choosing import Agents
 from graphd.core.commands import (
     AttemptEnded,
     AttemptIdentified,
@@ -32,6 +33,7 @@ from graphd.core.events import Change, Event
 from graphd.core.model import Identity, Output, State
 from graphd.core.schedule import schedule
 from graphd.core.tape import Tape
+from graphd.daemon.agent_settings import SettingsRefused
 from graphd.server.service import Server
 
 T = TypeVar("T")
@@ -188,6 +190,7 @@ class Folded:
 class Settings:
     """The settings that the server reads."""
 
+    agents: Agents = field(default_factory=Agents)
     concurrency: int = 8
     idle_minutes: float = 30
     settle_s: float = 5
@@ -213,6 +216,8 @@ class InMemoryDaemon:
     is_busy: bool = False
     commit_turns: int = 1
     refusal: Exception | None = None
+    settings_trouble: SettingsRefused | None = None
+    searched: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.state = State()
@@ -303,6 +308,9 @@ class InMemoryDaemon:
 
     async def doctor(self) -> list[str]:
         return []
+
+    async def look_for_agents(self, search_path: str) -> None:
+        self.searched.append(search_path)
 
     # ---- what becomes of attempts ---------------------------------------------------------------------------------
 

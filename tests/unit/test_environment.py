@@ -1,4 +1,4 @@
-"""What of an environment is kept, how it is stored, what children see; and which workers are served."""
+"""What of an environment is kept, how it is stored, and what children see."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,6 @@ import pytest
 
 from graphd.children import environment
 from graphd.children.environment import EnvironmentMissing, child_environment, load, save, snapshot
-from graphd.children.profiles import WORKERS, find_program, missing, profile_of
 
 
 def test_a_snapshot_holds_the_allow_list_and_nothing_else() -> None:
@@ -60,23 +59,3 @@ def test_the_keepers_environment_can_start_the_daemon_again(monkeypatch: pytest.
     found = environment.keeper_environment()
     assert found["GRAPHD_CONFIG_DIR"] == "/c"
     assert "GRAPHD_ATTEMPT" not in found
-
-
-def test_shell_is_served_and_the_rest_say_what_to_install(tmp_path: Path) -> None:
-    assert missing("shell", {}) is None
-    assert profile_of("shell") == "shell"
-    for worker in WORKERS:
-        if worker != "shell":
-            assert profile_of(worker) is None
-            reason = missing(worker, {"PATH": str(tmp_path)}, whose="the one who set it")
-            assert reason is not None
-            assert f"PATH={tmp_path} of the one who set it" in reason
-            assert "no agent was found" in reason
-    program = tmp_path / "opencode"
-    program.touch(mode=0o755)
-    assert "found opencode, documented, not in this version" in (missing("build", {"PATH": str(tmp_path)}) or "")
-    assert "is no worker" in (missing("cook", {}) or "")
-    assert find_program("opencode", f"/nowhere:{tmp_path}") == program
-    assert find_program(str(program), "") == program
-    program.chmod(0o644)
-    assert find_program("opencode", str(tmp_path)) is None

@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from graphd.daemon.agent_settings import AGENT_FIELDS, WORKER_FIELDS
 from graphd.daemon.settings import KEYS, Settings, SettingsRefused, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,9 +23,11 @@ def test_missing_files_say_nothing(files: tuple[Path, Path]) -> None:
 
 def test_every_key_is_read_into_its_field(files: tuple[Path, Path]) -> None:
     for key in KEYS:
-        value = key.choices[-1] if key.choices else {int: 7, float: 7, bool: False, str: "x"}[key.kind]
-        outer, _, inner = key.path.partition(".")
-        files[0].write_text(json.dumps({outer: {inner: value}} if inner else {outer: value}))
+        value = key.choices[-1] if key.choices else {int: 7, float: 7, bool: False, str: "claude"}[key.kind]
+        nested: Any = value
+        for name in reversed(key.path.split(".")):
+            nested = {name: nested}
+        files[0].write_text(json.dumps(nested))
         assert getattr(load_settings(*files), key.field) == value
 
 
@@ -46,7 +50,29 @@ def test_a_workspace_lowers_and_never_raises(files: tuple[Path, Path]) -> None:
         ('{"concurrency": true}', 1, "must be of type int", "true"),
         ('{"concurrency": 0}', 1, "between 1 and 256", "0"),
         ('{"log": {"level": "loud"}}', 1, "one of debug", "loud"),
-        ('{\n\n"agents": {}}', 3, "not in this version", "remove"),
+        ('{\n\n"agents": 3}', 3, "agents must be an object", "{"),
+        ('{"agents": {"claude":\n {"memMB": 3}}}', 2, "unknown key agents.claude.memMB", "memMb"),
+        ('{"agents": {"clade":\n {"memMb": 3}}}', 1, "there is no agent clade", "claude"),
+        ('{"agents": {"mine": {"driver": "acp"}}}', 1, "there is no agent mine", "driver and command"),
+        ('{"agents": {"claude": [1]}}', 1, "agents.claude must be an object", "{"),
+        ('{"agents": {"claude": {"memMb": 0}}}', 1, "a whole number from 1", "0"),
+        ('{"agents": {"claude": {"command": []}}}', 1, "a list of texts, the program first", "[]"),
+        ('{"agents": {"claude": {"passEnv": ["A B"]}}}', 1, "a list of names of variables", "A B"),
+        ('{"agents": {"claude": {"env": {"KEY": 3}}}}', 1, "an object of variables", "got dict"),
+        ('{"agents": {"claude": {"reports": "all"}}}', 1, "one of tokens, cost", "all"),
+        ('{"agents": {"claude": {"restore": ["fork"]}}}', 1, "some of resume, load", "fork"),
+        ('{"agents": {"claude": {"models": {"big": "x"}}}}', 1, "texts for some of advanced", "big"),
+        ('{"agents": {"claude": {"asksPermission": "yes"}}}', 1, "true or false", "yes"),
+        ('{"agents": {"claude": {"initTimeoutS": 0}}}', 1, "seconds from 1", "0"),
+        ('{"agents": {"claude": {"setMode": ""}}}', 1, "a text that is not empty", '""'),
+        ('{"agents": {"shell": {"memMb": 1}}}', 1, "shell can't be changed", "another"),
+        ('{"agents": {"a b": {"driver": "acp", "command": ["x"]}}}', 1, "can't be the name", "letters"),
+        ('{"workers":\n {"bild": {}}}', 2, "there is no worker bild", "build"),
+        ('{"workers": {"build": {"agents": "x"}}}', 1, "unknown key workers.build.agents", "agent"),
+        ('{"workers": {"build": {"agent": "cloude"}}}', 1, "there is no agent cloude", "claude"),
+        ('{"workers": {"build": {"agent": "shell"}}}', 1, "there is no agent shell", "opencode"),
+        ('{"defaultAgent": "cloude"}', 1, "there is no agent cloude", "claude"),
+        ('{"dag": {"model": {"advancd": "x"}}}', 1, "unknown key dag.model.advancd", "dag.model.advanced"),
         ("[]", 1, "must be an object", "{"),
         ('{"concurrency": }', 1, "not JSON", "syntax"),
     ],
@@ -68,6 +94,50 @@ def test_a_workspace_may_not_set_what_is_the_users(files: tuple[Path, Path]) -> 
         load_settings(*files)
 
 
+def test_agents_are_changed_key_by_key_and_new_ones_stand_behind(files: tuple[Path, Path]) -> None:
+    agents = {
+        "claude": {"memMb": 900, "models": {"small": "tiny"}, "env": {"A": "1"}, "commandPrefix": ["nice"]},
+        "mine": {"driver": "acp", "command": ["my-agent", "--acp"], "passEnv": ["MY_KEY"]},
+        "batch": {"driver": "command", "command": ["/opt/claude"]},
+        "plain": {"driver": "command", "command": ["ask"]},
+    }
+    files[0].write_text(json.dumps({"agents": agents}))
+    found = load_settings(*files).agents.profiles
+    claude = found["claude"]
+    assert (claude.mem_mb, claude.models.small, claude.models.advanced) == (900, "tiny", "opus")
+    assert dict(claude.env) == {"DISABLE_AUTOUPDATER": "1", "A": "1"}
+    assert claude.program == "nice"
+    assert list(found)[-3:] == ["mine", "batch", "plain"]
+    assert (found["mine"].pass_env, found["mine"].asks_permission) == (("MY_KEY",), True)
+    assert found["batch"].headless == found["claude-headless"].headless
+    assert not found["batch"].asks_permission
+    assert found["plain"].headless is not None
+    assert found["plain"].headless.dialect == "plain"
+
+
+def test_a_workspace_chooses_among_agents_and_lowers_permissions(files: tuple[Path, Path]) -> None:
+    files[0].write_text('{"defaultAgent": "claude", "workers": {"debug": {"permissions": "full"}}}')
+    ours = {
+        "defaultAgent": "codex",
+        "dag": {"model": {"advanced": "big"}},
+        "workers": {"build": {"agent": "gemini", "permissions": "full"}, "debug": {"permissions": "read"}},
+    }
+    files[1].write_text(json.dumps(ours))
+    agents = load_settings(*files).agents
+    assert (agents.default, agents.models.advanced) == ("codex", "big")
+    assert (agents.workers["build"].agent, agents.workers["build"].permissions) == ("gemini", "edit")
+    assert agents.workers["debug"].permissions == "read"
+
+
+@pytest.mark.parametrize("key", ['"agents": {"claude": {"memMb": 1}}', '"workers": {"build": {"model": "dear"}}'])
+def test_programs_and_models_of_workers_are_not_the_workspaces_to_say(files: tuple[Path, Path], key: str) -> None:
+    files[1].write_text(f"{{{key}}}")
+    with pytest.raises(SettingsRefused, match="a workspace may not set"):
+        load_settings(*files)
+
+
 def test_every_key_is_documented() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
     assert [key.path for key in KEYS if f"| `{key.path}` |" not in page] == []
+    assert [name for name in AGENT_FIELDS if f"| `agents.<name>.{name}` |" not in page] == []
+    assert [name for name in WORKER_FIELDS if f"| `workers.<name>.{name}` |" not in page] == []

@@ -74,8 +74,6 @@ SETTINGS: Final[dict[str, str]] = {
     "mend the syntax": "请修正语法",
     "the top must be an object": "最外层必须是对象",
     "write {…}": "请写 {…}",
-    "{name} is not in this version": "此版本没有 {name}",
-    "only shell workers run in this version; remove it": "此版本只运行 shell worker；请移除它",
     "known keys: {known}": "已知的键：{known}",
     "{name} must be of type {kind}": "{name} 的类型必须是 {kind}",
     "{name} must be between {low:g} and {high:g}": "{name} 必须在 {low:g} 与 {high:g} 之间",
@@ -83,16 +81,4 @@ SETTINGS: Final[dict[str, str]] = {
     "got {value}": "得到的是 {value}",
 }
 
-PROFILES: Final[dict[str, str]] = {
-    "the environment of this graph": "此图的环境",
-    "the worker {worker} needs an agent, and this version runs none but shell ({names} are documented, not in this"
-    " version); {found} on PATH={path} of {whose}": "worker {worker} 需要 agent，而此版本只运行 shell（{names}"
-    " 已有文档，但不在此版本中）；在{whose}的 PATH={path} 上{found}",
-    "found {names}, documented, not in this version": "找到了 {names}（已有文档，但不在此版本中）",
-    "no agent was found": "没有找到 agent",
-    "{worker} is no worker; there are {names}": "{worker} 不是 worker；现有 {names}",
-    "{program} is not there: install {install}": "{program} 不存在：请安装 {install}",
-    "a POSIX shell at /bin/sh": "位于 /bin/sh 的 POSIX shell",
-}
-
-TEXTS: Final[dict[str, str]] = {**STORE, **PLACES, **SETTINGS, **PROFILES}
+TEXTS: Final[dict[str, str]] = {**STORE, **PLACES, **SETTINGS}

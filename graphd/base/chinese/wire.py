@@ -205,7 +205,6 @@ DAEMON: Final[dict[str, str]] = {
     "{count} daemon starts in ten minutes": "守护进程十分钟内启动了 {count} 次",
     "daemon.log in the state folder says why it ended": "状态文件夹中的 daemon.log 记录了它结束的原因",
     "not found; install it with: {install}": "未找到；安装方法：{install}",
-    "documented, not run by this version": "已有文档，但此版本不运行它",
     # why it ends
     "idle": "空闲",
     "stopped by a client": "由客户端停止",

@@ -18,6 +18,7 @@ from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Cancel, Request
 from graphd.core.model import State
+from graphd.server.environments import caller_environment
 from graphd.server.handover import handed_over
 from graphd.server.listen import SOCKET_NAME
 from graphd.server.project import Wire
@@ -146,6 +147,10 @@ async def doctor(call: Call, params: "DoctorParams") -> list[Wire]:
             t("{count} MiB free", count=free.free // 1024**2),
             t("free some disk space"),
         ),
+        _settings_check(call),
+        await _agents_check(call),
+        await asyncio.to_thread(_shell_check, call.caller.env),
+        await _keepers_check(call),
         _check("stuck", not stuck, _listed(stuck) or t("no process is stuck"), t("graphd why NODE names the pids")),
         _check(
             "starts",
@@ -155,6 +160,77 @@ async def doctor(call: Call, params: "DoctorParams") -> list[Wire]:
         ),
         *report,
     ]
+
+
+def _settings_check(call: Call) -> Wire:
+    trouble = call.daemon.settings_trouble
+    if trouble is None:
+        return _check("settings", True, t("the settings are in order"), "")
+    detail = t("{path}:{line}: {message}", path=str(trouble.path), line=trouble.line, message=trouble.message)
+    return _check("settings", False, detail, trouble.hint)
+
+
+async def _agents_check(call: Call) -> Wire:
+    """Agents are not needed for scripts; a graph that waits for one is what is wrong."""
+    from graphd.children.profiles.choosing import found
+
+    environment = await caller_environment(call)
+    profiles = [p for p in call.daemon.settings.agents.profiles.values() if p.driver != "shell"]
+    path = environment.get("PATH", os.defpath)
+    present = await asyncio.to_thread(lambda: [p.name for p in profiles if found(p, path) is not None])
+    waiting = await call.daemon.view(
+        lambda state: [
+            g.title for g in state.graphs.values() if g.status == "infra_paused" and g.pause_cause == "agent"
+        ]
+    )
+    detail = (
+        t("installed: {names}", names=", ".join(present))
+        if present
+        else t("none is installed; scripts run all the same")
+    )
+    if waiting:
+        detail = t("{graphs} wait for an agent; {rest}", graphs=", ".join(waiting[:5]), rest=detail)
+    return _check("agents", not waiting, detail, t("graphd agents says what to install"))
+
+
+def _shell_check(given: dict[str, str] | None) -> Wire:
+    """Where no shell started the client, PATH comes from the login shell."""
+    from graphd.children.login_shell import login_path
+
+    environment = given or dict(os.environ)
+    shell = environment.get("SHELL") or ""
+    path = login_path(environment)
+    if path is not None:
+        return _check("login shell", True, t("{count} folders on its PATH", count=len(path.split(os.pathsep))), "")
+    fix = t("its start-up files must print PATH within 3 s: try {shell} -l -c env", shell=shell)
+    return _check("login shell", not os.access(shell, os.X_OK), t("it does not say its PATH"), fix)
+
+
+async def _keepers_check(call: Call) -> Wire:
+    """Keepers that hold the lock of an attempt that the database does not know."""
+    known = await call.daemon.view(_attempt_folders)
+    held = await asyncio.to_thread(_held_folders, call.daemon.folder / "attempts")
+    unknown = sorted(held - known)
+    detail = t("{count} run", count=len(held))
+    if unknown:
+        detail = t(
+            "{count} run, {odd} of them for no attempt: {names}",
+            count=len(held),
+            odd=len(unknown),
+            names=", ".join(unknown[:5]),
+        )
+    return _check("keepers", not unknown, detail, t("graphd stop, then any command: the next start ends them"))
+
+
+def _attempt_folders(state: State) -> set[str]:
+    return {f"{graph.id}/{attempt.folder}" for graph in state.graphs.values() for attempt in graph.attempts.values()}
+
+
+def _held_folders(attempts: Path) -> set[str]:
+    from graphd.children.identity import is_locked
+
+    found = [path.parent for path in attempts.glob("*/*/lock")]
+    return {f"{path.parent.name}/{path.name}" for path in found if is_locked(path)}
 
 
 async def _report(call: Call) -> list[Wire]:
