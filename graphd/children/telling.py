@@ -95,6 +95,24 @@ def told(task: Task) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+VERDICT: Final = (
+    '{"type":"object","required":["verdict","gaps"],"additionalProperties":false,"properties":{"verdict":{"enum":'
+    '["achieved","not_achieved"]},"gaps":{"type":"array","items":{"type":"string"}}}}'
+)
+"""The contract of a check by a child."""
+
+
+def told_to_check(criteria: str) -> str:
+    """The prompt of a fresh child that checks the result of another: its inputs are `task` and `result`."""
+    wanted = f"\nIt has to fulfil this:\n{criteria.strip()}" if criteria.strip() else ""
+    return (
+        "Check the work of another agent. You did not do it, and you change nothing: read, run what only reads, "
+        "compare. Try to show that the task below is not achieved; what you can't confirm is a gap. Say achieved only "
+        f"where you found no gap.{wanted}\n\n"
+        "The task was:\n{{task}}\n\nThe result that was handed in:\n{{result}}"
+    )
+
+
 def contract_text(contract: Contract, reader: Reader) -> str:
     """How the result is handed in, and what it has to be."""
     lines = []

@@ -187,4 +187,6 @@ def _row(ask: Wire) -> list[str]:
 
 
 def _first_choice(ask: Wire) -> str:
+    if any(option["kind"] == "allow_once" for option in ask["options"]):
+        return "allow"
     return str(ask["options"][0]["id"]) if ask["options"] else '--text "…"'

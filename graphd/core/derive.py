@@ -80,9 +80,25 @@ def rebuild_state(state: State) -> None:
     """Recompute what the state counts over all graphs."""
     state.running = sum(graph.counts["running"] for graph in state.graphs.values())
     state.running_by_profile = {}
+    state.checks = {(graph.id, node.id): None for graph in state.graphs.values() for node in _awaiting_check(graph)}
     state.with_ready = {graph.id: None for graph in state.graphs.values() if graph.ready}
     for graph in state.graphs.values():
         for key in graph.live:
             profile = graph.attempts[key].profile
             state.running_by_profile[profile] = state.running_by_profile.get(profile, 0) + 1
     rebuild_queues(state)
+
+
+def _awaiting_check(graph: Graph) -> list[Node]:
+    """Running nodes whose last round was not judged, and whose check does not run."""
+    checked = {key[0] for key in graph.live if key[1] == "verifier"}
+    return [
+        node
+        for node in graph.nodes.values()
+        if node.state == "running" and node.rounds and node.id not in checked and not is_judged(node)
+    ]
+
+
+def is_judged(node: Node) -> bool:
+    """The check of the last round gave its word."""
+    return bool(node.evidence) and node.evidence[-1]["round"] == node.rounds

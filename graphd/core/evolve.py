@@ -200,6 +200,8 @@ def _move(state: State, tape: Tape, event: Event, to: NodeState) -> tuple[Graph,
     tape.put(graph.counts, origin, graph.counts[origin] - 1)
     tape.put(graph.counts, to, graph.counts[to] + 1)
     tape.set(node, "state", to)
+    if origin == "running":
+        tape.drop(state.checks, (graph.id, node.id))
     if origin == "running" or to == "running":
         tape.set(state, "running", state.running + (to == "running") - (origin == "running"))
     if origin == "ready":
@@ -308,6 +310,7 @@ def _attempt_started(state: State, tape: Tape, event: Event) -> None:
         tape.set(node, "rounds", 0)
     else:
         tape.set(node, "role_numbers", {**(node.role_numbers or {}), p["role"]: p["number"]})
+        tape.drop(state.checks, (graph.id, node.id))
     attempt = Attempt(
         graph=event.graph, node=node.id, role=p["role"], number=p["number"], worker=p["worker"],
         profile=p["profile"], environment=p["environment"], started_at=event.at, deadline_at=p["deadline_at"],
@@ -363,6 +366,8 @@ def _attempt_settled(state: State, tape: Tape, event: Event) -> None:
     _attempt_moved(tape, attempt, "settled")
     tape.drop(graph.live, attempt.key)
     tape.drop(state.talks, (graph.id, attempt.key))
+    if attempt.role == "verifier":  # until its word is read
+        tape.put(state.checks, (graph.id, node.id), None)
     tape.put(state.running_by_profile, attempt.profile, state.running_by_profile[attempt.profile] - 1)
 
 

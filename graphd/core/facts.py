@@ -17,6 +17,7 @@ from graphd.core.commands import (
     DeadlineReached,
     Release,
 )
+from graphd.core.derive import is_judged
 from graphd.core.draft import Draft
 from graphd.core.events import DAEMON, AdoptAttempt, CollectAttempt, StopAttempt
 from graphd.core.model import Attempt, Graph, Node, Output, Spent, State
@@ -110,8 +111,6 @@ def _worked(draft: Draft, node: Node, attempt: Attempt, ended: Ended) -> None:
         return  # the node moves when the check is settled too
     if ended.outcome == "achieved" and rounds.is_checked(node) and not _is_verified(node):
         rounds.end_round(draft, node, ended.output)
-        rounds.verify(draft, node, attempt)
-        conclude(draft)
         return
     if ended.outcome == "achieved" and node.candidate is not None:
         ended = ended._replace(output=node.candidate)
@@ -119,7 +118,7 @@ def _worked(draft: Draft, node: Node, attempt: Attempt, ended: Ended) -> None:
 
 
 def _is_verified(node: Node) -> bool:
-    return bool(node.evidence) and node.gaps is None and node.evidence[-1]["round"] == node.rounds > 0
+    return is_judged(node) and node.gaps is None and node.rounds > 0
 
 
 def _live_check(graph: Graph, node: Node) -> Attempt | None:
@@ -161,12 +160,24 @@ def _check_without_word(draft: Draft, node: Node, worker: Attempt, check: Attemp
         return
     may_again = graph.stopping is None and check.number < CHECKS_LIMIT * graph.limits.attempts_per_node
     if worker.state not in ("stopping", "stuck") and may_again:
-        rounds.verify(draft, node, worker)
-        conclude(draft)
-    elif worker.state == "settled":
+        return  # the scheduler starts another one in the same commit
+    if worker.state == "settled":
         _move_on(draft, node, worker, Ended(check.outcome or "lost", None, check.reason, node.candidate))
     elif worker.state == "live":
         reason = t("its check never gave a verdict: {reason}", reason=check.reason or check.outcome)
+        _emit(draft, "attempt_failing", worker, **{"class": "verdict_fail"}, reason=reason)
+        stop_attempt(draft, worker.key, "end_of_turn")
+
+
+def refuse_check(draft: Draft, node: Node) -> None:
+    """Nothing here can make the check: the result does not count."""
+    worker = draft.graph.attempts[(node.id, "worker", node.last_number)]
+    check = node.definition.verify
+    reason = t("no installed agent serves worker {worker}; graphd agents shows what was searched",
+               worker=check.worker if check else None)  # fmt: skip
+    if worker.state == "settled":
+        _move_on(draft, node, worker, Ended("failed", "verdict_fail", reason, node.candidate))
+    else:
         _emit(draft, "attempt_failing", worker, **{"class": "verdict_fail"}, reason=reason)
         stop_attempt(draft, worker.key, "end_of_turn")
 

@@ -321,4 +321,5 @@ class State:
         default_factory=list
     )  # a heap of (not before, graph, node); may be stale
     talks: dict[tuple[str, tuple[str, str, int]], Talking] = field(default_factory=dict)
+    checks: dict[tuple[str, str], None] = field(default_factory=dict)  # (graph, node) whose results await a check
     are_queues_stale: bool = False  # a rollback took something back that the heaps still know

@@ -6,6 +6,7 @@ an attempt of it, the worker's or the verifier's, is not settled.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from graphd.base.text import t
@@ -35,30 +36,38 @@ def is_checked(node: Node) -> bool:
 
 
 def candidate(draft: Draft, node: Node, attempt: Attempt, output: Output) -> None:
-    """A talking attempt gave a result, and lives: check it, or accept it and end the attempt."""
+    """A talking attempt gave a result, and lives: have it checked, or accept it and end the attempt."""
     if attempt.role == "worker" and is_checked(node):
         end_round(draft, node, output)
-        verify(draft, node, attempt)
         return
     stop_attempt(draft, attempt.key, "end_of_turn")
 
 
 def end_round(draft: Draft, node: Node, output: Output | None) -> None:
-    """The worker's turn is over; what it made waits for the check."""
+    """The worker's turn is over; what it made waits for the check, which the scheduler starts in the same commit."""
     draft.emit("round_ended", node, round=node.rounds + 1, output=output_row(output))
 
 
-def verify(draft: Draft, node: Node, worker: Attempt) -> None:
-    """Start the check as an attempt of its own, in the slot that the node holds."""
+def start_check(draft: Draft, node: Node, profiles: Mapping[str, str]) -> bool:
+    """Start the check of a result as an attempt of its own, in the slot that the node holds.
+
+    False where no agent is there to make it: what can't be checked fails closed.
+    """
     check = node.definition.verify
-    assert check is not None  # noqa: S101  `is_checked`
+    worker = draft.graph.attempts[(node.id, "worker", node.last_number)]
+    if check is None or worker.failing is not None or worker.state in ("stopping", "stuck"):
+        return True
+    wanted = "shell" if check.run is not None else check.worker or ""
+    profile = profiles.get(wanted)
+    if profile is None:
+        return False
     number = 1 + (node.role_numbers or {}).get("verifier", 0)
     draft.emit(
-        "attempt_started", node, role="verifier", number=number, worker="shell" if check.run else check.worker,
-        profile="shell" if check.run else worker.profile, environment=draft.graph.environment,
-        deadline_at=draft.now + node.definition.timeout_ms, resumes=None,
+        "attempt_started", node, role="verifier", number=number, worker=wanted, profile=profile,
+        environment=draft.graph.environment, deadline_at=draft.now + node.definition.timeout_ms, resumes=None,
     )  # fmt: skip
     draft.then(StartAttempt(draft.graph.id, (node.id, "verifier", number)))
+    return True
 
 
 def judged(draft: Draft, node: Node, verifier: Attempt, output: Output | None) -> tuple[bool, str]:

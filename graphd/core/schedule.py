@@ -9,7 +9,9 @@ from graphd.core.commands import Capacity
 from graphd.core.derive import rebuild_queues
 from graphd.core.draft import Draft
 from graphd.core.events import DAEMON, Change, Effect, StartAttempt, WakeAt
+from graphd.core.facts import refuse_check
 from graphd.core.model import Graph, Node, State
+from graphd.core.rounds import start_check
 from graphd.core.settle import conclude, ripple
 from graphd.core.tape import Tape
 
@@ -21,10 +23,11 @@ def schedule(state: State, tape: Tape, capacity: Capacity, now: int) -> tuple[li
     """
     if state.are_queues_stale:
         rebuild_queues(state)
-    if not capacity.can_admit:
-        return [], []
-    _release_timers(state, now)
     starts = _Starts(state, tape, capacity, now)
+    starts.start_checks()
+    if not capacity.can_admit:
+        return starts.finish()
+    _release_timers(state, now)
     while state.running < capacity.concurrency:
         graph = starts.next_graph()
         if graph is None:
@@ -94,6 +97,16 @@ class _Starts:
             return
         self._exhausted.add(graph.id)
 
+    def start_checks(self) -> None:
+        """Results that were given in this batch, or whose check ended without a word: checked in the slot they hold."""
+        for graph_id, node_id in list(self._state.checks):
+            graph = self._state.graphs[graph_id]
+            if graph.stopping is not None:
+                continue
+            node, draft = graph.nodes[node_id], self._draft(graph)
+            if not start_check(draft, node, self._profiles):
+                refuse_check(draft, node)
+
     def _is_due(self, node: Node) -> bool:
         return node.not_before is None or node.not_before <= self._now
 
@@ -110,7 +123,7 @@ class _Starts:
         timeout_ms = min(node.definition.timeout_ms, node.definition.hard_timeout_ms or node.definition.timeout_ms)
         draft.emit(
             "attempt_started", node, role="worker", number=number, worker=node.definition.worker, profile=profile,
-            environment=graph.environment, deadline_at=self._now + timeout_ms, resumes=None,
+            environment=graph.environment, deadline_at=self._now + timeout_ms, resumes=_resumes(graph, node),
         )  # fmt: skip
         draft.then(StartAttempt(graph.id, (node.id, "worker", number)))
 
@@ -138,9 +151,17 @@ class _Starts:
             graph = self._state.graphs[graph_id]
             if graph.status == "active" and not graph.counts["running"]:
                 self._draft(graph).emit("paused", status="infra_paused", reason=reason, cause="agent")
-        drafts = list(self._drafts.values())
+        drafts = [draft for draft in self._drafts.values() if draft.change.events]
         return [d.change for d in drafts], [effect for d in drafts for effect in d.effects]
 
 
 def _turn(graph: Graph) -> tuple[int, int]:
     return (graph.counts["running"], graph.last_start_at)
+
+
+def _resumes(graph: Graph, node: Node) -> int | None:
+    """The attempt whose child session goes on: one that was interrupted, never one whose result was judged."""
+    before = graph.attempts.get((node.id, "worker", node.last_number))
+    if before is None or before.child_session is None or before.outcome not in ("lost", "paused"):
+        return None
+    return before.number

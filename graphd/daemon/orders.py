@@ -15,7 +15,7 @@ from graphd.children.driver import Input, Order
 from graphd.children.environment import agent_environment
 from graphd.children.profiles import Profile
 from graphd.children.profiles.choosing import Agents, Wish, find_program, found, may_not_serve, terms
-from graphd.children.telling import Contract, Earlier, Given, Task, told, told_again
+from graphd.children.telling import VERDICT, Contract, Earlier, Given, Task, told, told_again, told_to_check
 from graphd.core.model import Attempt, Graph, Node
 from graphd.daemon.settings import Settings
 from graphd_protocol.ids import node_id
@@ -53,13 +53,16 @@ def _plain_order(house: House, settings: Settings, graph: Graph, attempt: Attemp
     """What an order for any driver has."""
     node = graph.nodes[attempt.node]
     definition = node.definition
+    check = definition.verify if attempt.role == "verifier" else None
     timeout_ms = min(definition.timeout_ms, definition.hard_timeout_ms or definition.timeout_ms)
     return Order(
         graph=graph.id, node=node.id, slug=node.slug, number=attempt.number, role=attempt.role,
         # With the store: an exported graph may live here and where it came from.
         cookie=f"{house.store}/{attempt.cookie}",
-        folder=attempt_folder(house.folder, attempt), profile=attempt.profile, spec=definition.spec,
-        inputs=tuple(_inputs(house.folder, graph, node)), environment=house.load_environment(attempt.environment),
+        folder=attempt_folder(house.folder, attempt), profile=attempt.profile,
+        spec=(check.run or check.criteria) if check else definition.spec,
+        inputs=tuple(_inputs(house.folder, graph, node, attempt)),
+        environment=house.load_environment(attempt.environment),
         cwd=Path(graph.workspace), workspace=Path(graph.workspace), variables=graph.variables,
         timeout_s=timeout_ms / 1000,
         linger_s=settings.linger_s, restart_argv=house.restart_argv if settings.keepers_restart_daemon else (),
@@ -71,16 +74,19 @@ def _for_agent(order: Order, agents: Agents, profile: Profile, graph: Graph, att
     """The order for an agent that is told things: its program, its terms, and the whole text."""
     node = graph.nodes[attempt.node]
     definition = node.definition
-    asked = Wish(definition.permissions, definition.model, definition.thinking, definition.mode)
+    is_check = attempt.role == "verifier"
+    asked = Wish("read") if is_check else Wish(
+        definition.permissions, definition.model, definition.thinking, definition.mode
+    )  # fmt: skip
     agreed = terms(agents, profile, attempt.worker, asked)
     environment = agent_environment(order.environment, profile, agents.profiles)
     program = found(profile, environment.get("PATH", ""))
-    contract = Contract(definition.output_schema, definition.artifacts)
+    contract = Contract(VERDICT) if is_check else Contract(definition.output_schema, definition.artifacts)
     resumed = _resumed(graph, attempt) if profile.restore != ("none",) else None
     return replace(
         order, driver=profile.driver, environment=environment, argv=_argv(profile, program, environment),
         told=told(_task(order, graph, attempt, contract)), model=agreed.model, mode=agreed.mode,
-        thinking=agreed.thinking, permissions=agreed.permissions, output_schema=definition.output_schema,
+        thinking=agreed.thinking, permissions=agreed.permissions, output_schema=contract.schema,
         resume_session=resumed.child_session if resumed else None,
         interrupted=_interrupted(resumed, contract) if resumed else None,
         headless=profile.headless, quirks=quirks_of(profile), is_agent_gone=program is None,
@@ -128,6 +134,8 @@ def _interrupted(earlier: Attempt, contract: Contract) -> str:
 
 def _task(order: Order, graph: Graph, attempt: Attempt, contract: Contract) -> Task:
     inputs = tuple(Given(given.name, given.text, given.total_bytes) for given in order.inputs)
+    if attempt.role == "verifier":
+        return Task(prompt=told_to_check(order.spec), objective=graph.objective, inputs=inputs, contract=contract)
     return Task(
         prompt=order.spec, objective=graph.objective, earlier=_earlier(graph, attempt), inputs=inputs,
         variables=_item(graph, graph.nodes[attempt.node]), contract=contract,
@@ -155,9 +163,21 @@ def _item(graph: Graph, node: Node) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _inputs(folder: Path, graph: Graph, node: Node) -> list[Input]:
+def _inputs(folder: Path, graph: Graph, node: Node, attempt: Attempt) -> list[Input]:
+    if attempt.role == "verifier":
+        return _checked(folder, graph, node)
     mapping = node.definition.input_mapping or tuple((slug, slug) for slug in node.definition.needs)
     return [_input(folder, graph, name, reference) for name, reference in mapping]
+
+
+def _checked(folder: Path, graph: Graph, node: Node) -> list[Input]:
+    """What a check looks at: the task as it was given, and the result of the last round."""
+    task, result = Input("task", node.definition.spec), node.candidate
+    if result is None:
+        return [task]
+    worker = graph.attempts[(node.id, "worker", node.last_number)]
+    kept = Path(f"{folder}/attempts/{graph.id}/{worker.folder}/output")
+    return [task, Input("result", result.text, kept, result.total_bytes)]
 
 
 def _input(folder: Path, graph: Graph, name: str, reference: str) -> Input:

@@ -13,6 +13,7 @@ from graphd.base.clock import Clock
 from graphd.base.redaction import PLAIN
 from graphd.base.refusal import Refused
 from graphd.children.driver import Fact, Order, Run, RunFactory
+from graphd.children.items import Items
 from graphd.core.commands import (
     AttemptEnded,
     AttemptIdentified,
@@ -39,6 +40,7 @@ from graphd.core.events import (
 )
 from graphd.core.model import Identity
 from graphd.core.policy import Leave
+from graphd.daemon.log import log
 from graphd.daemon.talking import said, words_of
 
 COLLECT_S = 2.0
@@ -65,6 +67,7 @@ class Supervisor:
         self._unsent = unsent or {}
         self._runs: dict[LiveKey, Run] = {}
         self._orders: dict[LiveKey, Order] = {}
+        self._items: dict[LiveKey, Items] = {}
         self._shown: dict[LiveKey, _Shown] = {}
         self._following: set[asyncio.Task[None]] = set()
         self._collecting: set[asyncio.Task[None]] = set()
@@ -164,6 +167,7 @@ class Supervisor:
         run = self._runs.pop((effect.graph, effect.attempt), None)
         self._shown.pop((effect.graph, effect.attempt), None)
         self._orders.pop((effect.graph, effect.attempt), None)
+        self._items.pop((effect.graph, effect.attempt), None)
         self.phases.pop((effect.graph, effect.attempt[0]), None)
         self.last_lines.pop((effect.graph, effect.attempt[0]), None)
         if run is not None:
@@ -188,12 +192,22 @@ class Supervisor:
         if run is None or order is None:
             return
         leave = self._about.leave(order)
+        self._keep_items(order, facts)
         await self.report(said(graph, attempt, facts, cursor, heard=run.heard, leave=leave))
         for fact in facts:
             if fact.kind == "item":
                 self._show(graph, attempt, fact)
         if any(fact.kind == "ask" for fact in facts):
             self._goes_on(graph, attempt)
+
+    def _keep_items(self, order: Order, facts: tuple[Fact, ...]) -> None:
+        """For people: a disk that has no room for them holds up no agent."""
+        key = (order.graph, (order.node, order.role, order.number))
+        try:
+            items = self._items.get(key) or self._items.setdefault(key, Items(order.folder))
+            items.append(facts, at_ms=self._clock.now_ms())
+        except OSError as trouble:
+            log("items_not_kept", graph=order.graph, node=order.node, error=trouble.strerror)
 
     def _show(self, graph: str, attempt: AttemptKey, fact: Fact) -> None:
         text = words_of(fact.content)

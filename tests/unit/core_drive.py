@@ -55,6 +55,7 @@ def picture(state: State) -> dict[str, Any]:
         "running": state.running,
         "profiles": {name: count for name, count in state.running_by_profile.items() if count},
         "with_ready": sorted(state.with_ready),
+        "checks": sorted(state.checks),
     }
 
 

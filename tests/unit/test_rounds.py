@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphd.core.commands import AttemptSaid, Cancel, DaemonStarted, Pause
+from graphd.core.commands import AttemptSaid, Cancel, Clear, DaemonStarted, Pause
 from graphd.core.definition import Verify
 from graphd.core.events import PromptAttempt, StartAttempt, StopAttempt
 from graphd.core.model import Attempt, Graph, Limits, Node, Output
@@ -21,8 +21,11 @@ BY_COMMAND, BY_CHILD = Verify(run="make test"), Verify(worker="verify", criteria
 class Checked:
     """A graph with a checked node `a` and a node that needs it."""
 
-    def __init__(self, check: Verify = BY_CHILD, *, limits: Limits | None = None, **more: Any) -> None:
-        self.drive = Drive(profiles=(("shell", "shell"), ("build", "acp")))
+    def __init__(
+        self, check: Verify = BY_CHILD, *, limits: Limits | None = None, has_verifier: bool = True, **more: Any
+    ) -> None:
+        served = (("shell", "shell"), ("build", "acp"), ("verify", "acp"))
+        self.drive = Drive(profiles=served if has_verifier else served[:2])
         worker = "build" if check.worker else "shell"
         self.drive.run(plan(G, define("a", verify=check, worker=worker, **more), define("after", "a"), limits=limits))
         self.drive.run(identified(self.graph, "a"))
@@ -189,6 +192,33 @@ def test_a_worker_that_exits_after_its_result_is_checked_all_the_same() -> None:
     assert run.node.state == "achieved"
     assert run.node.output is not None
     assert run.node.output.text == "result"
+
+
+def test_a_result_that_nobody_can_check_does_not_count() -> None:
+    run = Checked(has_verifier=False)
+    run.candidate()
+    assert run.attempt().stop_reason == "end_of_turn"
+    run.end(outcome="failed")
+    assert run.node.failure is not None
+    assert run.node.failure.failure_class == "verdict_fail"
+    assert "no installed agent serves worker verify" in run.node.failure.reason
+
+
+def test_the_same_after_its_agent_has_gone() -> None:
+    run = Checked(has_verifier=False)
+    run.end(text="made")
+    assert run.node.failure is not None
+    assert run.node.failure.failure_class == "verdict_fail"
+
+
+def test_a_cleared_graph_awaits_no_check() -> None:
+    run = Checked()
+    run.candidate()
+    run.drive.run(Clear(G), ME)
+    run.end("verifier", "failed")
+    run.end(outcome="failed")
+    assert G not in run.drive.state.graphs
+    assert run.drive.state.checks == {}
 
 
 def test_a_check_that_is_stopped_already_is_not_stopped_again() -> None:

@@ -67,6 +67,7 @@ def _round_ended(state: State, tape: Tape, event: Event) -> None:
     output = event.payload["output"]
     tape.set(node, "rounds", event.payload["round"])
     tape.set(node, "candidate", Output(**output) if output else None)
+    tape.put(state.checks, (event.graph, node.id), None)
 
 
 def _node_verified(state: State, tape: Tape, event: Event) -> None:
@@ -75,6 +76,7 @@ def _node_verified(state: State, tape: Tape, event: Event) -> None:
     kept = {key: p[key] for key in ("round", "is_achieved", "gaps", "by", "command", "exit_code")}
     tape.set(node, "evidence", (*node.evidence, {**kept, "at": event.at}))
     tape.set(node, "gaps", None if p["is_achieved"] else p["gaps"])
+    tape.drop(state.checks, (event.graph, node.id))
 
 
 EVOLVERS: dict[str, Callable[[State, Tape, Event], None]] = {

@@ -131,6 +131,7 @@ def _slice(raw: bytes, params: "OutputParams", total: int, media_type: str) -> W
 @table.route("workgraph/observe", "ObserveParams", "ObserveResult", allowed=EVERYBODY)
 async def observe(call: Call, params: "ObserveParams") -> Wire:
     """What an attempt printed after a cursor; `live` says that more can come."""
+    from graphd.server.sayings import has_items, read_sayings
     from graphd.server.transcript import read_printed
 
     def read(state: State) -> tuple[Path, int, int, bool]:
@@ -144,9 +145,12 @@ async def observe(call: Call, params: "ObserveParams") -> Wire:
         return _folder(call, attempt), attempt.number, attempt.started_at, attempt.state != "settled"
 
     folder, number, started_at, is_live = await call.daemon.view(read)
-    printed = await asyncio.to_thread(
-        read_printed, folder, params.cursor, limit=params.limit, started_at=started_at, is_live=is_live
-    )
+    if await asyncio.to_thread(has_items, folder):
+        printed = await asyncio.to_thread(read_sayings, folder, params.cursor, limit=params.limit)
+    else:
+        printed = await asyncio.to_thread(
+            read_printed, folder, params.cursor, limit=params.limit, started_at=started_at, is_live=is_live
+        )
     return {"items": printed.items, "cursor": printed.cursor, "live": is_live, "attempt": number}
 
 

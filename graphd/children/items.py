@@ -1,0 +1,82 @@
+"""What an agent said and did, one JSON line an item, in the attempt's folder: for people, never for decisions.
+
+Written before the commit of the step that it belongs to: what was committed is there to be read. A step that is folded
+again after a crash is not written again: each line names its place in the journal. As raw as the journal: whoever
+shows it redacts it.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from graphd.children.driver import Fact
+
+FILE: Final = "items"
+LIMIT_BYTES: Final = 64 << 20
+TAIL_BYTES: Final = 64 << 10
+
+
+class Items:
+    """The items of one attempt, appended by its one run. Blocks for no more than a page-cache write."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self._last = _last_place(self._path)
+        self._size = self._path.stat().st_size if self._last is not None else 0
+
+    def append(self, facts: Iterable[Fact], *, at_ms: int) -> None:
+        """Write the items among these facts that are not there yet; nothing any more beyond LIMIT_BYTES. OSError."""
+        fresh = [f for f in facts if f.kind == "item" and (self._last is None or f.position > self._last)]
+        if not fresh or self._size > LIMIT_BYTES:
+            return
+        lines = "".join(
+            json.dumps({"place": list(f.position), "at": at_ms, **f.content}, ensure_ascii=False) + "\n" for f in fresh
+        )
+        content = lines.encode("utf-8", "replace")
+        fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, content)
+        finally:
+            os.close(fd)
+        self._size += len(content)
+        self._last = fresh[-1].position
+
+
+def read_items(folder: Path, offset: int, limit_bytes: int) -> tuple[list[dict[str, Any]], int]:
+    """(whole items from a byte offset on, the offset behind them); a torn last line waits. OSError where none is.
+
+    Each item says in `bytes` how long its line is.
+    """
+    with (folder / FILE).open("rb") as file:
+        file.seek(offset)
+        content = file.read(limit_bytes)
+        if b"\n" not in content and len(content) == limit_bytes:
+            content += file.readline()
+    whole = content[: content.rfind(b"\n") + 1]
+    lines = whole.splitlines(keepends=True)
+    return [{**(_item(line) or {}), "bytes": len(line)} for line in lines], offset + len(whole)
+
+
+def _item(line: bytes) -> dict[str, Any] | None:
+    try:
+        item = json.loads(line)
+    except ValueError:  # torn by a power cut
+        return None
+    return item if isinstance(item, dict) else None
+
+
+def _last_place(path: Path) -> tuple[int, int] | None:
+    """The place of the last whole line; None where there is no file."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            lines = file.read().splitlines()
+    except FileNotFoundError:
+        return None
+    for line in reversed(lines):
+        item = _item(line)
+        if item is not None and isinstance(item.get("place"), list):
+            return (int(item["place"][0]), int(item["place"][1]))
+    return (0, -1)

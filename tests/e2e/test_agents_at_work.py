@@ -1,0 +1,169 @@
+"""Agents under a real daemon: asks, deaths of daemon and agent, stops, checks, rounds. The fake's trace proves it."""
+
+import os
+import signal
+
+import pytest
+
+from tests.kit.agents import AgentWorkspace, asks
+from tests.kit.workspaces import Workspace
+
+ONE = """nodes:
+  - { id: a, worker: build, prompt: Do the thing }
+  - { id: b, needs: [a], run: 'cat $GRAPHD_INPUT_DIR/a' }
+"""
+
+
+def test_a_graph_of_agent_and_shell_runs_to_its_end(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [{"say": "made it"}])
+    code, said = agent.run(ONE)
+    assert code == 0, said
+    assert workspace.graphd("output", "--graph", "@last").stdout.strip() == "made it"
+    (prompt,) = agent.trace(got="session/prompt")
+    assert prompt["params"]["prompt"][0]["text"].startswith("Do the thing")
+    assert "made it" in workspace.graphd("logs", "a", "--graph", "@last").stdout
+    assert not workspace.keepers()
+
+
+def test_an_ask_outlives_the_daemon_and_is_answered_once(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [asks(), {"effect": "changed"}, {"say": "done"}])
+    code, said = agent.run(ONE)
+    assert code == 6, said
+    (before,) = agent.asks()
+    (pid,) = agent.agent_pids()
+    agent.kill_daemon()
+    (after,) = agent.asks()
+    assert after == before
+    answered = workspace.graphd("answer", after["id"], "allow")
+    assert answered.returncode == 0, answered.stderr
+    again = workspace.graphd("answer", after["id"], "reject")
+    assert again.returncode != 0
+    agent.until(lambda: agent.nodes()["b"]["state"] == "achieved")
+    assert (
+        len(agent.trace(did="start")) == len(agent.trace(got="session/prompt")) == len(agent.trace(did="effect")) == 1
+    )
+    assert agent.trace(did="start")[0]["pid"] == pid
+    assert agent.asks() == []
+
+
+def test_a_reject_reaches_the_agent_which_is_asked_once_for_its_result(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [asks(), {"say": "could not"}])
+    agent.run(ONE)
+    (ask,) = agent.asks()
+    workspace.graphd("answer", ask["id"], "reject")
+    agent.until(lambda: agent.nodes()["a"]["state"] != "running")
+    assert agent.trace(did="asked")[0]["outcome"] == {"outcome": "selected", "optionId": "no"}
+    assert len(agent.trace(got="session/prompt")) == 2, "one nudge"
+
+
+def test_a_standing_answer_for_the_graph_covers_the_other_nodes(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [asks("/elsewhere/x"), {"effect": "changed"}, {"say": "done"}])
+    two = "nodes:\n  - { id: a, worker: build, prompt: A }\n  - { id: c, worker: build, prompt: C, needs: [a] }\n"
+    agent.run(two)
+    (ask,) = agent.asks()
+    workspace.graphd("answer", ask["id"], "allow", "--scope", "graph")
+    agent.until(lambda: agent.nodes()["c"]["state"] == "achieved")
+    assert agent.asks() == []
+    assert len(agent.trace(did="asked")) == 2
+    events = agent.read("history", "@last")
+    (ruled,) = [e for e in events if e["kind"] == "ask_answered" and e["payload"]["by"].startswith("rule")]
+    assert ruled["payload"]["by"] == f"rule {ask['id']}"
+
+
+def test_nobody_attached_and_asks_detached_deny(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [{"wait": 1}, asks(), {"say": "without it"}], asks={"detached": "deny"})
+    agent.run(ONE, "--detach")
+    agent.until(lambda: workspace.graphd("status", "--json").returncode == 0)
+    agent.until(lambda: agent.trace(did="asked"))
+    assert agent.trace(did="asked")[0]["outcome"]["optionId"] == "no"
+
+
+def test_an_agent_that_is_killed_goes_on_in_the_same_session(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [{"effect": "first"}, asks(), {"say": "first"}], [{"say": "went on"}])
+    agent.run(ONE)
+    agent.until(agent.asks)
+    (pid,) = agent.agent_pids()
+    os.kill(pid, signal.SIGKILL)
+    agent.until(lambda: agent.nodes()["a"]["state"] != "running" or agent.nodes()["a"]["attempts"] > 1)
+    node = agent.until(lambda: agent.nodes()["b"]["state"] in ("achieved", "blocked") and agent.nodes()["a"])
+    assert node["state"] in ("achieved", "failed")
+
+
+def test_pause_with_stop_keeps_the_session_and_resume_goes_on_in_it(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [asks(), {"say": "first"}], [{"say": "went on"}])
+    agent.run(ONE)
+    session = agent.nodes()["a"]["childSession"]
+    paused = workspace.graphd("pause", "--stop", "--wait")
+    assert paused.returncode == 0, paused.stderr
+    assert agent.asks() == []
+    assert agent.trace(did="asked")[0]["outcome"]["outcome"] == "cancelled"
+    assert not agent.agent_pids()
+    workspace.graphd("resume")
+    agent.until(lambda: agent.nodes()["b"]["state"] == "achieved")
+    assert agent.nodes()["a"]["childSession"] == session
+    assert len(agent.trace(got="session/resume")) == 1
+    assert len(agent.trace(got="session/new")) == 1
+
+
+def test_cancel_while_it_waits_ends_the_turn_first_and_leaves_nothing(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [asks(), {"say": "never"}])
+    agent.run(ONE)
+    agent.until(agent.asks)
+    assert workspace.graphd("cancel", "--wait").returncode == 0
+    assert agent.trace(did="asked")[0]["outcome"]["outcome"] == "cancelled"
+    assert not agent.agent_pids()
+    assert not workspace.keepers()
+    assert agent.graph()["status"] == "cancelled"
+
+
+CHECKED = """nodes:
+  - id: a
+    worker: build
+    prompt: Do the thing
+    verify: {verify}
+"""
+
+
+def test_a_result_that_a_child_finds_wanting_goes_on_in_the_same_session(workspace: Workspace) -> None:
+    judge = ([{"say": '{"verdict": "not_achieved", "gaps": ["no tests"]}'}],)
+    agent = AgentWorkspace(workspace, [{"say": "one"}], [{"say": "two"}], judge=judge)
+    text = CHECKED.format(verify="{ worker_type: verify, criteria: has tests }")
+    code, said = agent.run(text + "    retry: { max: 0 }\n")
+    assert code == 1, said
+    node = agent.nodes()["a"]
+    assert (node["state"], node["rounds"], node["failure"]["class"]) == ("failed", 3, "verdict_fail")
+    assert node["failure"]["reason"] == "no tests"
+    prompts = [p["params"]["prompt"][0]["text"] for p in agent.trace(got="session/prompt")]
+    assert len(prompts) == 3
+    assert all("no tests" in prompt for prompt in prompts[1:])
+    assert len({p["params"]["sessionId"] for p in agent.trace(got="session/prompt")}) == 1
+    checks = agent.trace("judge", got="session/prompt")
+    assert len(checks) == 3
+    assert "has tests" in checks[0]["params"]["prompt"][0]["text"]
+    assert len({p["params"]["sessionId"] for p in checks}) == 3, "each check is a fresh child"
+
+
+@pytest.mark.parametrize(("command", "state"), [("true", "achieved"), ("echo red >&2; exit 3", "failed")])
+def test_a_command_checks_what_a_shell_made(workspace: Workspace, command: str, state: str) -> None:
+    agent = AgentWorkspace(workspace, [{"say": "unused"}])
+    text = f"nodes:\n  - {{ id: a, run: echo made, verify: {{ run: '{command}' }} }}\n"
+    agent.run(text)
+    node = agent.nodes()["a"]
+    assert node["state"] == state
+    assert node.get("output", {}).get("text", "").strip() == "made"
+    if state == "failed":
+        assert "red" in node["failure"]["reason"]
+
+
+def test_a_daemon_that_dies_while_a_result_is_checked_finishes_the_check(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [{"say": "unused"}])
+    gate = workspace.base / "gate"
+    text = f"nodes:\n  - {{ id: a, run: echo made, verify: {{ run: 'while [ ! -e {gate} ]; do sleep 0.05; done' }} }}\n"
+    agent.run(text, "--detach")
+    agent.until(lambda: len(agent.read("processes")) == 1 and agent.read("processes")[0]["role"] == "verifier")
+    agent.kill_daemon()
+    agent.until(lambda: agent.nodes()["a"]["state"] == "running")
+    gate.touch()
+    agent.until(lambda: agent.nodes()["a"]["state"] == "achieved")
+    started = [e for e in agent.read("history", "@last") if e["kind"] == "attempt_started"]
+    assert [e["payload"]["role"] for e in started] == ["worker", "verifier"]
