@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -187,6 +186,8 @@ def _kept(order: "Order", report: "TalkReport") -> "Run":
     try:
         return kept(order, report)
     except DriverMissing as trouble:
+        from dataclasses import replace  # not on the way to the first answer
+
         return RefusedRun(replace(order, refusal=said(trouble)), report, kept)
 
 

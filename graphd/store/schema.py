@@ -18,7 +18,6 @@ from typing import Final, NamedTuple
 
 from graphd.base.failpoints import failpoint
 from graphd.store.sqlite import APPLICATION_ID, transaction
-from graphd.store.talks import TABLES as TALKS
 from graphd_protocol.states import ATTEMPT_MOVES, ATTEMPT_STATES, GRAPH_STATUSES, NODE_STATES
 
 
@@ -98,7 +97,23 @@ _GUARDS = (
         BEGIN SELECT RAISE(ABORT, 'an event must follow the one before'); END""",
 )
 
-STEPS: Final = (Step(1, "tables", _TABLES), Step(2, "guards", _GUARDS), Step(3, "talks", TALKS))
+_TALKS = (
+    """CREATE TABLE talks (
+        graph TEXT NOT NULL REFERENCES graphs (id) ON DELETE CASCADE, node TEXT NOT NULL, role TEXT NOT NULL,
+        number INTEGER NOT NULL, offset INTEGER NOT NULL, idx INTEGER NOT NULL, next_seq INTEGER NOT NULL,
+        PRIMARY KEY (graph, node, role, number)) WITHOUT ROWID""",
+    """CREATE TABLE outbox (
+        graph TEXT NOT NULL REFERENCES graphs (id) ON DELETE CASCADE, node TEXT NOT NULL, role TEXT NOT NULL,
+        number INTEGER NOT NULL, seq INTEGER NOT NULL, line TEXT NOT NULL,
+        PRIMARY KEY (graph, node, role, number, seq))""",
+    """CREATE TRIGGER talks_forward BEFORE UPDATE ON talks
+        WHEN NEW.next_seq < OLD.next_seq OR (NEW.offset, NEW.idx) < (OLD.offset, OLD.idx)
+        BEGIN SELECT RAISE(ABORT, 'a talk may not go back'); END""",
+    """CREATE TRIGGER outbox_final BEFORE UPDATE ON outbox
+        BEGIN SELECT RAISE(ABORT, 'a line may not change'); END""",
+)
+
+STEPS: Final = (Step(1, "tables", _TABLES), Step(2, "guards", _GUARDS), Step(3, "talks", _TALKS))
 VERSION: Final = STEPS[-1].version
 
 

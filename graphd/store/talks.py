@@ -14,22 +14,6 @@ from graphd.core.talk import Posted
 
 Place = tuple[str, AttemptKey]
 
-TABLES = (
-    """CREATE TABLE talks (
-        graph TEXT NOT NULL REFERENCES graphs (id) ON DELETE CASCADE, node TEXT NOT NULL, role TEXT NOT NULL,
-        number INTEGER NOT NULL, offset INTEGER NOT NULL, idx INTEGER NOT NULL, next_seq INTEGER NOT NULL,
-        PRIMARY KEY (graph, node, role, number)) WITHOUT ROWID""",
-    """CREATE TABLE outbox (
-        graph TEXT NOT NULL REFERENCES graphs (id) ON DELETE CASCADE, node TEXT NOT NULL, role TEXT NOT NULL,
-        number INTEGER NOT NULL, seq INTEGER NOT NULL, line TEXT NOT NULL,
-        PRIMARY KEY (graph, node, role, number, seq))""",
-    """CREATE TRIGGER talks_forward BEFORE UPDATE ON talks
-        WHEN NEW.next_seq < OLD.next_seq OR (NEW.offset, NEW.idx) < (OLD.offset, OLD.idx)
-        BEGIN SELECT RAISE(ABORT, 'a talk may not go back'); END""",
-    """CREATE TRIGGER outbox_final BEFORE UPDATE ON outbox
-        BEGIN SELECT RAISE(ABORT, 'a line may not change'); END""",
-)
-
 _UPSERT_TALK = """INSERT INTO talks (graph, node, role, number, offset, idx, next_seq) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (graph, node, role, number) DO UPDATE SET offset = excluded.offset, idx = excluded.idx,
     next_seq = excluded.next_seq"""
