@@ -228,6 +228,8 @@ def _verdict(graph: Graph, attempt: Attempt, fact: AttemptEnded) -> tuple[Attemp
         return "failed", "timeout"
     if attempt.stop_reason == "pause":
         return "paused", None
+    if fact.outcome == "failed" and fact.signal is not None and attempt.child_session is not None:
+        return "lost", None  # killed in mid-turn by nobody of ours: no verdict, and its session can go on
     return fact.outcome, fact.failure_class
 
 

@@ -47,7 +47,7 @@ def test_an_ask_outlives_the_daemon_and_is_answered_once(workspace: Workspace) -
 
 
 def test_a_reject_reaches_the_agent_which_is_asked_once_for_its_result(workspace: Workspace) -> None:
-    agent = AgentWorkspace(workspace, [asks(), {"say": "could not"}])
+    agent = AgentWorkspace(workspace, [asks(), {"say": "could not"}], [{"say": "nothing more"}])
     agent.run(ONE)
     (ask,) = agent.asks()
     workspace.graphd("answer", ask["id"], "reject")
@@ -65,7 +65,7 @@ def test_a_standing_answer_for_the_graph_covers_the_other_nodes(workspace: Works
     agent.until(lambda: agent.nodes()["c"]["state"] == "achieved")
     assert agent.asks() == []
     assert len(agent.trace(did="asked")) == 2
-    events = agent.read("history", "@last")
+    events = agent.history()
     (ruled,) = [e for e in events if e["kind"] == "ask_answered" and e["payload"]["by"].startswith("rule")]
     assert ruled["payload"]["by"] == f"rule {ask['id']}"
 
@@ -82,11 +82,13 @@ def test_an_agent_that_is_killed_goes_on_in_the_same_session(workspace: Workspac
     agent = AgentWorkspace(workspace, [{"effect": "first"}, asks(), {"say": "first"}], [{"say": "went on"}])
     agent.run(ONE)
     agent.until(agent.asks)
+    session = agent.nodes()["a"]["childSession"]
     (pid,) = agent.agent_pids()
     os.kill(pid, signal.SIGKILL)
-    agent.until(lambda: agent.nodes()["a"]["state"] != "running" or agent.nodes()["a"]["attempts"] > 1)
-    node = agent.until(lambda: agent.nodes()["b"]["state"] in ("achieved", "blocked") and agent.nodes()["a"])
-    assert node["state"] in ("achieved", "failed")
+    agent.until(lambda: agent.nodes()["b"]["state"] == "achieved")
+    assert (agent.nodes()["a"]["childSession"], agent.nodes()["a"]["output"]["text"]) == (session, "went on")
+    assert [len(agent.trace(got=f"session/{how}")) for how in ("new", "resume")] == [1, 1]
+    assert len(agent.trace(did="effect")) == 1
 
 
 def test_pause_with_stop_keeps_the_session_and_resume_goes_on_in_it(workspace: Workspace) -> None:
@@ -165,5 +167,5 @@ def test_a_daemon_that_dies_while_a_result_is_checked_finishes_the_check(workspa
     agent.until(lambda: agent.nodes()["a"]["state"] == "running")
     gate.touch()
     agent.until(lambda: agent.nodes()["a"]["state"] == "achieved")
-    started = [e for e in agent.read("history", "@last") if e["kind"] == "attempt_started"]
+    started = [e for e in agent.history() if e["kind"] == "attempt_started"]
     assert [e["payload"]["role"] for e in started] == ["worker", "verifier"]

@@ -67,6 +67,11 @@ class AgentWorkspace:
         """The latest graph's nodes by slug."""
         return {node["slug"]: node for node in self.graph()["nodes"]}
 
+    def history(self) -> list[dict[str, Any]]:
+        """The latest graph's events."""
+        lines = self.workspace.graphd("history", "@last", "--json").stdout.splitlines()
+        return [json.loads(line) for line in lines]
+
     def graph(self) -> dict[str, Any]:
         """The latest graph."""
         self.read("ask")  # which starts a daemon where there is none

@@ -225,6 +225,16 @@ def test_a_turn_that_was_cancelled_by_nobody_of_ours_waits_for_a_word(option: st
     assert talk.node.last_number == (2 if option == "retry" else 1)
 
 
+def test_an_agent_that_a_signal_ended_is_lost_and_its_session_goes_on() -> None:
+    talk = Talk()
+    talk.say(session="s1")
+    talk.drive.run(ended(talk.graph, "a", "failed", failure_class="exec_failed", signal=9))
+    assert talk.graph.attempts[(node_id("a"), "worker", 1)].outcome == "lost"
+    assert (talk.attempt.number, talk.attempt.resumes) == (2, 1)
+    talk.drive.run(ended(talk.graph, "a", "failed", failure_class="exec_failed", signal=9))
+    assert talk.node.state == "failed", "it died before it had a session: nothing can go on"
+
+
 def test_a_word_about_an_attempt_that_is_stopping_changes_nothing() -> None:
     talk = Talk()
     talk.say(is_cancelled=True)
