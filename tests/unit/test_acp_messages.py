@@ -54,12 +54,13 @@ def test_a_permission_is_joined_to_its_tool_call_and_its_options_pass_unchanged(
     "call",
     [
         {"title": "mcp__graphd__submit_result", "kind": "other"},
-        {"title": "mcp.graphd.submit_result", "kind": "execute"}, {"title": "graphd_submit_result"}, {"title": "submit_result (graphd MCP Server)", "kind": "other"},
-        {"title": "Tool: graphd/submit_result"}, {"rawInput": {"server": "graphd", "tool": "submit_result"}},
+        {"title": "mcp.graphd.submit_result", "kind": "execute"}, {"title": "graphd_submit_result"},
+        {"title": "submit_result (graphd MCP Server)", "kind": "other"}, {"title": "Tool: graphd/submit_result"},
+        {"rawInput": {"server": "graphd", "tool": "submit_result"}},
     ],
 )  # fmt: skip
 def test_a_tool_of_ours_is_known_however_it_is_written(tmp_path: Path, call: dict[str, Any]) -> None:
-    """Its agent may ask for it, in the request or by the tool call alone; it changes nothing, it hands in the result."""
+    """Its agent may ask for it, by the request or the tool call alone; it changes nothing, it hands in the result."""
     made = tape(tmp_path).open()
     made.update("tool_call", toolCallId="t1", **call)
     made.ask(title="Approve MCP tool call")
