@@ -182,6 +182,17 @@ def test_a_limit_gets_one_continue_turn(tmp_path: Path, reason: str) -> None:
     assert made.core.of("candidate")[0]["output"]["text"] == "whole"
 
 
+def test_each_round_has_its_own_nudge_and_its_own_continue_turn(tmp_path: Path) -> None:
+    made = Tape(acp_order(tmp_path), rounds=("again",)).open()
+    for _ in range(2):
+        made.stop("max_tokens")
+        made.stop()
+        made.text("result")
+        made.stop()
+    assert [content["round"] for content in made.core.of("candidate")] == [1, 2]
+    assert made.core.of("turn_failed") == []
+
+
 def test_a_refusal_is_refused(tmp_path: Path) -> None:
     made = tape(tmp_path).open()
     made.text("I won't.")

@@ -50,6 +50,46 @@ def test_a_permission_is_joined_to_its_tool_call_and_its_options_pass_unchanged(
     assert made.sent()[-1]["result"]["outcome"] == {"outcome": "cancelled"}, "nothing could be chosen"
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"title": "mcp__graphd__submit_result", "kind": "other"},
+        {"title": "mcp.graphd.submit_result", "kind": "execute"}, {"title": "graphd_submit_result"},
+        {"title": "submit_result (graphd MCP Server)", "kind": "other"}, {"title": "Tool: graphd/submit_result"},
+        {"rawInput": {"server": "graphd", "tool": "submit_result"}},
+    ],
+)  # fmt: skip
+def test_a_tool_of_ours_is_known_however_it_is_written(tmp_path: Path, call: dict[str, Any]) -> None:
+    """Its agent may ask for it, by the request or the tool call alone; it changes nothing, it hands in the result."""
+    made = tape(tmp_path).open()
+    made.update("tool_call", toolCallId="t1", **call)
+    made.ask(title="Approve MCP tool call")
+    assert made.core.of("ask")[0]["action"]["toolKind"] == "think"
+    assert made.core.of("ask")[0]["action"]["own"] == "submit_result"
+    made.update("tool_call_update", toolCallId="t1", status="completed")
+    made.stop()
+    assert made.core.of("candidate")[0]["submitted"] is True
+
+
+@pytest.mark.parametrize(
+    "title", ["mcp__other__submit_result", "graphd", "run graphd_submit_result now", "mcp__graphd__"]
+)
+def test_a_tool_of_others_is_not_taken_for_ours(tmp_path: Path, title: str) -> None:
+    made = tape(tmp_path).open()
+    made.ask(title=title, kind="execute")
+    assert made.core.of("ask")[0]["action"]["toolKind"] == "execute"
+
+
+def test_a_turn_that_failed_inside_is_no_result_though_it_ends_well(tmp_path: Path) -> None:
+    quirks = Quirks(failure_mark=("codex", "threadStatus", "type", "systemError"))
+    made = tape(tmp_path, quirks=quirks).open()
+    made.text("exceeded retry limit, last status: 429 Too Many Requests")
+    made.update("session_info_update", _meta={"codex": {"threadStatus": {"type": "systemError"}}})
+    made.stop()
+    assert made.core.of("turn_failed")[0]["weather"] == {}
+    assert not made.core.of("candidate")
+
+
 def test_an_id_that_is_used_again_is_another_ask(tmp_path: Path) -> None:
     made = Tape(acp_order(tmp_path), decide=wait).open()
     made.ask(7)
@@ -203,6 +243,20 @@ def test_a_line_that_is_too_long_is_bounded_and_a_request_in_it_is_refused(tmp_p
     made.text("result")
     made.stop()
     assert made.core.of("candidate")[0]["output"]["text"] == "result"
+
+
+def test_the_end_of_an_overtaken_turn_is_not_that_of_the_running_one(tmp_path: Path) -> None:
+    made = tape(tmp_path).open()
+    first = made.last("session/prompt")["id"]
+    made.text("one")
+    made.core.add(*made.core.driver.turn("s1", "and this"))
+    made.flush()
+    made.agent({"id": first, "result": {"stopReason": "refusal"}})
+    assert made.fold.is_in_turn
+    made.text("two")
+    made.stop()
+    assert made.core.of("candidate")[0]["output"]["text"] == "two"
+    assert made.core.of("turn_failed") == []
 
 
 def test_responses_twice_late_and_out_of_order(tmp_path: Path) -> None:

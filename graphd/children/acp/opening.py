@@ -157,7 +157,9 @@ def _setting(order: Order, session: str, wants: str, result: dict[str, Any]) -> 
 def _set(state: State, order: Order, error: Any) -> list[Made]:
     """One wish was granted or refused. Without its mode an agent would have other rights than those it was given."""
     wants, state.setting = state.setting, None
-    if error is None or wants is None:
+    if wants is None:
+        return []  # not one of ours
+    if error is None:
         return _next(state, order)
     said = weather.of_error(error).words
     if wants == "mode" and order.permissions != "full":

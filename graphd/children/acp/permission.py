@@ -5,6 +5,7 @@ those of the tool call that it names. Source: execution.md, People; research age
 """
 
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,9 @@ _PATH_NAMES: Final = (
     "file", "filename", "target_file", "old_path", "new_path", "source", "destination", "directory", "dir_path",
 )  # fmt: skip
 _COMMAND_NAMES: Final = ("command", "cmd", "script")
+_OWN_TITLE: Final = re.compile(
+    r"mcp(?:__|\.|_)graphd(?:__|\.|_)([a-z]\w*)|graphd_([a-z]\w*)|Tool: graphd/(\w+)|(\w+) \(graphd MCP Server\)"
+)
 _SHELLS: Final = ("sh", "bash", "zsh", "dash")
 
 
@@ -37,6 +41,9 @@ def tool_facts(call: dict[str, Any]) -> dict[str, Any]:
         command = _command(given)
         if command:
             facts["command"] = command
+    own = _own_tool(call, facts.get("title", ""))
+    if own:
+        facts["own"] = own
     return facts
 
 
@@ -47,6 +54,8 @@ def ask(key: str, params: dict[str, Any], known: dict[str, Any]) -> dict[str, An
     title = call.get("title") or call.get("command") or call.get("kind") or t("the agent asks to use a tool")
     action = {"toolKind": call.get("kind", "other"), "title": title, "paths": call.get("paths", [])}
     action |= {name: call[name] for name in ("command", "input") if name in call}
+    if "own" in call:  # it is ours, whatever kind its agent gives it: it changes nothing but what we are told
+        action |= {"toolKind": "think", "own": call["own"]}
     return {"key": key, "kind": "permission", "title": title, "action": action, "options": options}
 
 
@@ -63,6 +72,15 @@ def _is_option(option: Any) -> bool:
 def _option(option: dict[str, Any]) -> dict[str, Any]:
     label = words(option.get("name")) or option["optionId"]
     return {"id": option["optionId"], "kind": str(option.get("kind") or "other"), "label": label[:500]}
+
+
+def _own_tool(call: dict[str, Any], title: str) -> str | None:
+    """The name of the tool of our own MCP server that is called: each agent writes it another way."""
+    given = mapping(call.get("rawInput"))
+    if given.get("server") == "graphd" and words(given.get("tool")):
+        return str(given["tool"])[:100]
+    found = _OWN_TITLE.fullmatch(title.strip())
+    return next((name for name in found.groups() if name), None) if found else None
 
 
 def _paths(call: dict[str, Any]) -> list[str]:

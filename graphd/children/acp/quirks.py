@@ -19,6 +19,10 @@ class Quirks:
     """Our reject ends its turn as `cancelled`, though nobody cancelled."""
     are_totals_of_session: bool = False
     """The usage in a prompt's response counts from the session's start, not the turn's."""
+    failure_mark: tuple[str, ...] = ()
+    """Keys into an update's `_meta`, and the value there: the turn failed, though it ends as `end_turn`."""
+    reads_files: bool = True
+    """It bears it that we offer to read files for it."""
     own_texts: tuple[str, ...] = ()
     """Regular expressions of what the program itself says as if it were the model: kept out of results."""
     weather: tuple[str, ...] = ()
@@ -31,12 +35,22 @@ class Quirks:
 QUIRKS: Final[dict[str, Quirks]] = {
     "opencode": Quirks(),
     "claude": Quirks(weather=(r"usage limit reached",), own_texts=(r"No response requested\.",)),
-    "codex": Quirks(reject_cancels=True, own_texts=(r"Model metadata for .{0,200} not found.{0,500}",)),
+    "codex": Quirks(
+        reject_cancels=True,
+        failure_mark=("codex", "threadStatus", "type", "systemError"),
+        own_texts=(r"(?:Warning: )?Model metadata for .{0,200} not found.{0,500}",),
+    ),
     "gemini": Quirks(
-        restore=("load",), weather=(r"RESOURCE_EXHAUSTED",), own_texts=(r"\[The previous response was interrupted.*",)
+        restore=("load",),
+        reads_files=False,  # a file that is not there yet can't be made: it does not understand our error
+        weather=(r"RESOURCE_EXHAUSTED",),
+        own_texts=(r"\[The previous response was interrupted.*",),
     ),
     "qwen": Quirks(),
-    "pi": Quirks(restore=("load",), own_texts=(r"pi v\d+\.\d+\.\d+.{0,500}",)),
+    "pi": Quirks(
+        restore=("load",),
+        own_texts=(r"pi v\d+\.\d+\.\d+.{0,500}", r"Retrying \(attempt .{0,100}", r"Retry finished.{0,50}"),
+    ),
     "vibe": Quirks(restore=("load",)),
     "fast-agent": Quirks(restore=("load",)),
     "hermes": Quirks(restore=("load",), is_restore_doubtful=True),

@@ -37,6 +37,8 @@ class Turn:
     was_cancelled: bool = False
     """By us."""
     has_submitted: bool = False
+    has_failed_inside: bool = False
+    """The agent said so by the way, and may end the turn as if nothing were."""
 
 
 @dataclass(slots=True)

@@ -71,8 +71,8 @@ def _by_stop_reason(
     reason = words(result.get("stopReason")) or ""
     match reason:
         case "refusal":
-            said = last_message(turn)[:500]
-            why = t("the model refused: {said}", said=said) if said else t("the model refused")
+            words_of_it = last_message(turn)[:500]
+            why = t("the model refused: {said}", said=words_of_it) if words_of_it else t("the model refused")
             return state.fail("refused", why)
         case "max_tokens" | "max_turn_requests":
             if state.was_continued:
@@ -82,7 +82,10 @@ def _by_stop_reason(
         case "cancelled" if not (turn.was_rejected and order.quirks.reject_cancels):
             return [("turn_cancelled", {})]
     made = _odd(state, reason)
-    trouble = weather.of_text(last_message(turn), order.quirks.weather)
+    said = last_message(turn)
+    if turn.has_failed_inside:
+        return made + failed(state, weather.of_error(said, order.quirks.weather))
+    trouble = weather.of_text(said, order.quirks.weather)
     if trouble is not None and not turn.has_submitted:
         return made + failed(state, trouble)
     is_cut_short = turn.was_rejected or had_open_ask

@@ -18,13 +18,15 @@ HARMLESS_KINDS: Final = frozenset({"read", "search", "think", "fetch"})
 REPLAYED: Final = frozenset(
     {"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"}
 )
-OWN_TOOL: Final = "submit_result"
+SUBMIT: Final = "submit_result"
 
 
 def told(state: State, order: Order, params: dict[str, Any]) -> list[Made]:
     """The items and totals that one `session/update` makes."""
     update = mapping(params.get("update"))
     kind = words(update.get("sessionUpdate")) or "unknown"
+    if state.turn is not None and order.quirks.failure_mark and _is_marked(update, order.quirks.failure_mark):
+        state.turn.has_failed_inside = True
     if kind in REPLAYED and order.resume_session is not None and not state.has_prompted:
         return []
     is_ours = state.session is None or params.get("sessionId") in (None, state.session)
@@ -45,6 +47,13 @@ def told(state: State, order: Order, params: dict[str, Any]) -> list[Made]:
 def usage(state: State) -> list[Made]:
     """The totals of this attempt so far."""
     return [("usage", {"tokens": state.tokens, "costUsd": state.cost_usd, "toolCalls": state.tool_calls})]
+
+
+def _is_marked(update: dict[str, Any], mark: tuple[str, ...]) -> bool:
+    found: Any = update.get("_meta")
+    for name in mark[:-1]:
+        found = mapping(found).get(name)
+    return bool(found == mark[-1])
 
 
 def _message(state: State, order: Order, update: dict[str, Any], *, is_ours: bool) -> list[Made]:
@@ -81,14 +90,13 @@ def _tool(state: State, update: dict[str, Any], *, is_new: bool) -> list[Made]:
     if not call.get("isCounted"):
         call["isCounted"] = True
         state.tool_calls += 1
-    if call.get("kind") not in HARMLESS_KINDS:
+    if call.get("kind") not in HARMLESS_KINDS and "own" not in call:
         state.has_acted = True
     turn = state.turn
     if turn is not None:
         if is_new:
             begin_message(state)
-        named = f"{call.get('title', '')} {mapping(update.get('_meta'))}"
-        if OWN_TOOL in named and call.get("status") == "completed":
+        if call.get("own") == SUBMIT and call.get("status") == "completed":
             turn.has_submitted = True
     shown = {name: call[name] for name in ("title", "kind", "status", "paths", "command") if name in call}
     return [("item", {"kind": "tool", "tool": {"id": call_id, **shown}})]

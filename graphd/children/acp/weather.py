@@ -15,7 +15,7 @@ TEXT_LIMIT: Final = 600
 RETRY_LIMIT_S: Final = 24 * 3600.0
 _WEATHER: Final = (
     r"\b429\b", r"\b529\b", r"\b503\b", r"rate.?limit", r"too many requests", r"overloaded", r"quota exceeded",
-    r"insufficient_quota", r"resource.?exhausted", r"server is busy", r"temporarily unavailable",
+    r"insufficient_quota", r"resource.?exhausted", r"server is busy", r"temporarily unavailable", r"high demand",
 )  # fmt: skip
 _LIKE_ERROR: Final = re.compile(
     r"\s*(?:\[?api error|error\b|http |status |\{\s*\"(?:error|type)\"|\d{3}\b)", re.IGNORECASE
@@ -31,6 +31,9 @@ _RETRY: Final = (
     re.compile(
         r"(?:try again|retry|retrying) in (\d+(?:\.\d+)?)\s*(ms|m|s|seconds?|minutes?|milliseconds?)?", re.IGNORECASE
     ),
+)
+_LOGIN: Final = re.compile(
+    r"\b401\b|unauthori[sz]ed|authentication required|invalid api key|not logged in", re.IGNORECASE
 )
 _NEEDS_LOGIN: Final = -32000
 
@@ -53,7 +56,7 @@ def of_error(error: Any, more: tuple[str, ...] = ()) -> Trouble:
     if _pattern(more).search(whole):
         return Trouble("weather", shown, _retry_after_s(whole))
     code = error.get("code") if isinstance(error, dict) else None
-    return Trouble("login" if code == _NEEDS_LOGIN else "other", shown)
+    return Trouble("login" if code == _NEEDS_LOGIN or _LOGIN.search(whole) else "other", shown)
 
 
 def of_text(text: str, more: tuple[str, ...] = ()) -> Trouble | None:
