@@ -48,6 +48,7 @@ fix: $(STAMP)
 generate: $(STAMP)  ## write the generated pages again
 	$(BIN)/python -m tests.meta.failpoints > docs/failpoints.md
 	$(BIN)/python -m generator
+	$(BIN)/python -m tests.kit.agent_page
 
 bench: $(STAMP)  ## measure, with ratios in one run
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m benchmarks  # else our modules are compiled at every start

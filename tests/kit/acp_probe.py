@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 Message = dict[str, Any]
-CAPABILITIES: Final[Message] = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": False}
 CALL_LIMIT_S: Final = 90.0
 
 
@@ -50,6 +49,7 @@ class Probe:
         self.permit: tuple[str, ...] = ("allow_once",)
         self.session = ""
         self.servers: list[Message] = []
+        self.reads_files = True
         self._mark = f"ACP_PROBE={uuid.uuid4().hex}"
         self._began = time.monotonic()
         self._changed = threading.Condition()
@@ -174,10 +174,9 @@ class Probe:
     # ------------------------------------------------------------- the life
     def begin(self, *, restore: str | None = None, mode: str | None = None, how: str = "new") -> Message:
         """initialize, then session/new, or `how` ("load", "resume") for the session `restore`; its result."""
-        client = {"name": "probe", "version": "1"}
-        self.initialized = self.call(
-            "initialize", {"protocolVersion": 1, "clientCapabilities": CAPABILITIES, "clientInfo": client}
-        )
+        files = {"readTextFile": self.reads_files, "writeTextFile": True}
+        told = {"clientCapabilities": {"fs": files, "terminal": False}, "clientInfo": {"name": "probe", "version": "1"}}
+        self.initialized = self.call("initialize", {"protocolVersion": 1, **told})
         params: Message = {"cwd": str(self.cwd), "mcpServers": self.servers}
         result = self.call(f"session/{how}", {**params, **({"sessionId": restore} if restore else {})})
         self.session = restore or result["sessionId"]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.kit.acp_probe import Message, NoAnswer, Probe
+from tests.kit.agent_page import RESULTS, results
 from tests.kit.model_script import script
 from tests.kit.model_server import ModelServer
 from tests.kit.real_agents import AGENTS, ROOT, RealAgent
@@ -45,6 +46,7 @@ class Stage:
         """A new process of the agent, nothing said yet."""
         environment = self.agent.environment(self.home, self.server.url)
         probe = Probe(self.agent.argv(), environment, self.work, self.base / "stderr.txt")
+        probe.reads_files = self.agent.reads_through_us
         self.probes.append(probe)
         return probe
 
@@ -90,22 +92,22 @@ def allow(stage: Stage) -> Seen:
     """Writes a file and runs a command, each allowed once."""
     probe = stage.begun()
     steps = script(
-        {"think": "a file first", "write": {"path": "a.txt", "content": "hi"}},
-        {"shell": "echo two > b.txt; cat b.txt"},
+        {"think": "a file first", "write": {"path": "a.txt", "content": "hi"}, "escalate": True},
+        {"shell": "echo two > b.txt; cat b.txt", "escalate": True},
         {"say": "all done"},
     )
     number = probe.prompt(f"Do it. {steps}")
     end = ending(probe, number)
     served = [m["method"] for m in probe.theirs if "id" in m and "method" in m]
     return {**end, "a": stage.has("a.txt"), "b": stage.has("b.txt"), "options": _kinds(probe), "served": served,
-            "text": probe.text(), "eof_s": probe.hang_up()}  # fmt: skip
+            "text": probe.text(), "eof_s": probe.hang_up(5)}  # fmt: skip
 
 
 def reject(stage: Stage) -> Seen:
     """The write is rejected once."""
     probe = stage.begun()
     probe.permit = ("reject_once", "reject_always")
-    write = {"write": {"path": "a.txt", "content": "hi"}}
+    write = {"write": {"path": "a.txt", "content": "hi"}, "escalate": True}
     number = probe.prompt(f"Do it. {script(write, {'say': 'it was rejected'})}")
     end = ending(probe, number)
     return {**end, "a": stage.has("a.txt"), "asked": len(_asked(probe)), "goes_on": stage.tries(1) > 0,
@@ -148,7 +150,8 @@ def cancel_ask(stage: Stage) -> Seen:
     """Cancelled while it waits for a permission, which is answered `cancelled`, as the protocol wants it."""
     probe = stage.begun()
     probe.permit = ()
-    number = probe.prompt(f"Do it. {script({'write': {'path': 'a.txt', 'content': 'hi'}}, {'say': 'late'})}")
+    write = {"write": {"path": "a.txt", "content": "hi"}, "escalate": True}
+    number = probe.prompt(f"Do it. {script(write, {'say': 'late'})}")
     request = probe.permission()
     probe.cancel()
     probe.answer(request)
@@ -339,18 +342,33 @@ def play(agent: RealAgent, scenario: str, folder: Path) -> tuple[Seen, list[str]
         return seen, recorded(stage)
 
 
+def note(name: str, scenario: str, seen: Seen) -> None:
+    """Put what was seen into the results file."""
+    agent, found = AGENTS[name], results()
+    row = found.get(name)
+    if row is None or row["version"] != agent.version:
+        row = {"scenarios": {}}
+    row = {"package": agent.package, "version": agent.version, "day": time.strftime("%Y-%m-%d"),
+        "scenarios": {**row["scenarios"], scenario: seen}}  # fmt: skip
+    ordered = {key: {**found, name: row}[key] for key in AGENTS if key in {**found, name: row}}
+    RESULTS.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="real agents over bare ACP")
     parser.add_argument("names", nargs="*", choices=[[], *AGENTS])
     parser.add_argument("-s", "--scenario", action="append", choices=list(SCENARIOS))
-    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--record", action="store_true", help="write the conversations into tests/data/acp")
+    parser.add_argument("--results", action="store_true", help="write what was seen into tests/agents/bare.json")
     asked = parser.parse_args()
     for name in asked.names or AGENTS:
         for scenario in asked.scenario or SCENARIOS:
             with tempfile.TemporaryDirectory(prefix="agent-") as folder:
                 seen, lines = play(AGENTS[name], scenario, Path(folder))
             print(json.dumps({"agent": name, "scenario": scenario, **seen}), flush=True)
+            if asked.results:
+                note(name, scenario, seen)
             if asked.record:
                 target = ROOT / "tests" / "data" / "acp" / name / f"{scenario}.jsonl"
                 target.parent.mkdir(parents=True, exist_ok=True)

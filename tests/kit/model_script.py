@@ -16,6 +16,7 @@ A step is one answer of the model:
     shell "command"        the agent's own shell tool
     tool {name, args}      this tool (a name behind an MCP prefix is found too)
     calls [ … ]            several of the four in one answer
+    escalate true          where the shell tool can ask to run outside of its sandbox, it does
     gap, repeat            seconds between streamed pieces; `say` so many times
     usage [in, out]        tokens that it claims
 
@@ -160,7 +161,7 @@ def _key(keys: Iterable[str], properties: Properties, default: str) -> str:
     return next((key for key in keys if key in properties), default)
 
 
-def _shell(command: str, tools: Iterable[tuple[str, Properties]]) -> Call | None:
+def _shell(command: str, tools: Iterable[tuple[str, Properties]], *, does_escalate: bool) -> Call | None:
     picked = _pick(SHELL_NAMES, tools)
     if picked is None:
         return None
@@ -170,6 +171,8 @@ def _shell(command: str, tools: Iterable[tuple[str, Properties]]) -> Call | None
     arguments: dict[str, Any] = {key: ["bash", "-lc", command] if is_list else command}
     if "description" in properties:
         arguments["description"] = "scripted command"
+    if does_escalate and "sandbox_permissions" in properties:
+        arguments |= {"sandbox_permissions": "require_escalated", "justification": "scripted"}
     return name, arguments
 
 
@@ -178,8 +181,9 @@ def _call(action: Step, tools: tuple[tuple[str, Properties], ...], cwd: str | No
         asked = action["tool"]
         picked = _pick((asked["name"],), tools)
         return (picked[0] if picked else asked["name"]), asked.get("args", {})
+    escalate = bool(action.get("escalate"))
     if "shell" in action:
-        return _shell(action["shell"], tools)
+        return _shell(action["shell"], tools, does_escalate=escalate)
     if "write" not in action and "read" not in action:
         return None
     is_write = "write" in action
@@ -188,7 +192,7 @@ def _call(action: Step, tools: tuple[tuple[str, Properties], ...], cwd: str | No
     if picked is None:
         quoted = shlex.quote(spec["path"])
         write = f"printf %s {shlex.quote(spec.get('content', ''))} > {quoted}"
-        return _shell(write if is_write else f"cat {quoted}", tools)
+        return _shell(write if is_write else f"cat {quoted}", tools, does_escalate=escalate)
     name, properties = picked
     path = spec["path"] if cwd is None else os.path.join(cwd, spec["path"])
     arguments = {_key(PATH_KEYS, properties, "path"): path}

@@ -21,7 +21,8 @@ _Files = Callable[[str], dict[str, str]]
 
 @dataclass(frozen=True)
 class RealAgent:
-    """One agent program. `mode`: what `session/set_mode` must say so that it asks for permission, None: nothing."""
+    """One agent program. `mode`: what `session/set_mode` must say so that it asks for permission, None: nothing.
+    `reads_through_us`: it understands our answer that a file is not there; one that doesn't can't make new files."""
 
     name: str
     package: str
@@ -29,6 +30,7 @@ class RealAgent:
     part: str
     command: tuple[str, ...]
     mode: str | None = None
+    reads_through_us: bool = True
     variables: dict[str, str] = field(default_factory=dict)
     files: _Files = lambda url: {}
 
@@ -137,7 +139,8 @@ AGENTS: Final[dict[str, RealAgent]] = {
             variables={
                 "ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": KEY, "ANTHROPIC_MODEL": "scripted",
                 "ANTHROPIC_SMALL_FAST_MODEL": "scripted-small", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-                "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
+                "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "CLAUDE_CODE_MAX_RETRIES": "3",
+                "ENABLE_TOOL_SEARCH": "false",
             },
         ),
         RealAgent(
@@ -146,7 +149,7 @@ AGENTS: Final[dict[str, RealAgent]] = {
         ),
         RealAgent(
             "gemini", "@google/gemini-cli", "0.61.0", "more", ("gemini", "--acp", "-m", "gemini-2.5-flash"),
-            mode="default",
+            mode="default", reads_through_us=False,
             variables={
                 "GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_CLI_TRUST_WORKSPACE": "true",
             },
