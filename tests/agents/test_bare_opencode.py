@@ -6,7 +6,7 @@ import pytest
 
 from tests.agents.bare import SCENARIOS, check
 
-pytestmark = pytest.mark.agents
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -26,6 +26,7 @@ Seen = dict[str, Any]
 MCP: Final = Path(__file__).with_name("programs") / "mcp_result.py"
 TURN_LIMIT_S: Final = 75.0
 DEATH_LIMIT_S: Final = 3.0
+SETTLE_S: Final = 1.0  # codex sees to a command that has just begun otherwise than to one that runs
 
 
 @dataclass
@@ -138,6 +139,7 @@ def cancel_tool(stage: Stage) -> Seen:
     deadline = time.monotonic() + 60
     while not stage.has("begun.txt") and time.monotonic() < deadline:
         time.sleep(0.05)
+    time.sleep(SETTLE_S)
     probe.cancel()
     end = ending(probe, number, 30)
     deadline = time.monotonic() + DEATH_LIMIT_S
