@@ -39,6 +39,18 @@ def option_of(request: Message, *kinds: str) -> str | None:
     return next((offered[kind] for kind in kinds if kind in offered), None)
 
 
+def living(mark: str) -> dict[int, str]:
+    """Every living process with this NAME=value in its environment: pid → command line."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+    return {pid: line for pid, line in found.items() if line and pid != os.getpid()}
+
+
 class Probe:
     """An agent process and the conversation with it. `permit` says which option kinds answer a permission; () leaves it
     open."""
@@ -213,15 +225,8 @@ class Probe:
         return "".join(str(u["content"].get("text", "")) for u in self.updates("agent_message_chunk"))
 
     def tree(self) -> dict[int, str]:
-        """Every living process that came of this one, by the mark in its environment: pid → command line."""
-        found = {}
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and self._mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-        return {pid: line for pid, line in found.items() if line}
+        """Every living process that came of this one: pid → command line."""
+        return living(self._mark)
 
     def kill(self) -> None:
         """SIGKILL the whole tree, and read what it still said."""

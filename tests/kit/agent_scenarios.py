@@ -93,8 +93,8 @@ def allow(stage: Stage) -> Seen:
     """Writes a file and runs a command, each allowed once."""
     probe = stage.begun()
     steps = script(
-        {"think": "a file first", "write": {"path": "a.txt", "content": "hi"}, "escalate": True},
-        {"shell": "echo two > b.txt; cat b.txt", "escalate": True},
+        {"think": "a file first", "write": {"path": "a.txt", "content": "hi"}, "escalate": stage.agent.escalates},
+        {"shell": "echo two > b.txt; cat b.txt", "escalate": stage.agent.escalates},
         {"say": "all done"},
     )
     number = probe.prompt(f"Do it. {steps}")
@@ -108,7 +108,7 @@ def reject(stage: Stage) -> Seen:
     """The write is rejected once."""
     probe = stage.begun()
     probe.permit = ("reject_once", "reject_always")
-    write = {"write": {"path": "a.txt", "content": "hi"}, "escalate": True}
+    write = {"write": {"path": "a.txt", "content": "hi"}, "escalate": stage.agent.escalates}
     number = probe.prompt(f"Do it. {script(write, {'say': 'it was rejected'})}")
     end = ending(probe, number)
     return {**end, "a": stage.has("a.txt"), "asked": len(_asked(probe)), "goes_on": stage.tries(1) > 0,
@@ -152,7 +152,7 @@ def cancel_ask(stage: Stage) -> Seen:
     """Cancelled while it waits for a permission, which is answered `cancelled`, as the protocol wants it."""
     probe = stage.begun()
     probe.permit = ()
-    write = {"write": {"path": "a.txt", "content": "hi"}, "escalate": True}
+    write = {"write": {"path": "a.txt", "content": "hi"}, "escalate": stage.agent.escalates}
     number = probe.prompt(f"Do it. {script(write, {'say': 'late'})}")
     request = probe.permission()
     probe.cancel()

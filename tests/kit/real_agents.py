@@ -22,7 +22,8 @@ _Files = Callable[[str], dict[str, str]]
 @dataclass(frozen=True)
 class RealAgent:
     """One agent program. `mode`: what `session/set_mode` must say so that it asks for permission, None: nothing.
-    `reads_through_us`: it understands our answer that a file is not there; one that doesn't can't make new files."""
+    `reads_through_us`: it understands our answer that a file is not there; one that doesn't can't make new
+    files. `escalates`: it asks only for what is to leave its sandbox."""
 
     name: str
     package: str
@@ -31,6 +32,7 @@ class RealAgent:
     command: tuple[str, ...]
     mode: str | None = None
     reads_through_us: bool = True
+    escalates: bool = False
     variables: dict[str, str] = field(default_factory=dict)
     files: _Files = lambda url: {}
 
@@ -145,6 +147,7 @@ AGENTS: Final[dict[str, RealAgent]] = {
         ),
         RealAgent(
             "codex", "@agentclientprotocol/codex-acp", "2.6.0", "more", ("codex-acp",), mode="workspace-write",
+            escalates=True,
             variables={"LOCAL_KEY": KEY, "CODEX_HOME": "{home}/.codex"}, files=_codex,
         ),
         RealAgent(
