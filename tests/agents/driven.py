@@ -183,7 +183,9 @@ async def daemon_killed(at: Driven) -> None:
     at.server.release("later")
     at.adopt()
     assert at.text(await at.ended()) == "on"
-    assert (at.tries(0), at.tries(1)) == (1, 1)
+    lengths = [len(row.history) for row in at.server.scripted if row.step == 1]
+    assert at.tries(0) == 1
+    assert len(set(lengths)) == len(lengths), "nothing was asked twice (but after the turn, for what to suggest next)"
     assert at.has("a.txt")
 
 

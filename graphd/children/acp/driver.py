@@ -25,7 +25,7 @@ class AcpDriver:
 
     def prompt(self, order: Order) -> tuple[Line, ...]:
         """`initialize`; the fold says the rest, as the answers come."""
-        return (lines.initialize(writes_files=order.permissions != "read"),)
+        return (lines.initialize(reads_files=order.quirks.reads_files, writes_files=order.permissions != "read"),)
 
     def answer(self, key: str, option: str | None, text: str | None) -> tuple[Line, ...]:
         """The option's id as the agent gave it; None is `cancelled`. A permission takes no text."""

@@ -30,9 +30,9 @@ CONTINUE: Final = "Your turn was cut off by a limit. Go on where you stopped, an
 GO_ON: Final = "You were interrupted. Look at what is already done, go on from there, and end with your result."
 
 
-def initialize(*, writes_files: bool) -> Line:
+def initialize(*, reads_files: bool, writes_files: bool) -> Line:
     """The first line. Terminals are not offered: nothing of ours could run them under the attempt's keeper."""
-    capabilities = {"fs": {"readTextFile": True, "writeTextFile": writes_files}, "terminal": False}
+    capabilities = {"fs": {"readTextFile": reads_files, "writeTextFile": writes_files}, "terminal": False}
     client = {"name": "graphd", "title": "graphd", "version": __version__}
     return _request("initialize", protocolVersion=PROTOCOL_VERSION, clientCapabilities=capabilities, clientInfo=client)
 

@@ -17,6 +17,8 @@ class Quirks:
     """It answers a restore of a session that it does not have with success: looked for in its list."""
     reject_cancels: bool = False
     """Our reject ends its turn as `cancelled`, though nobody cancelled."""
+    reads_files: bool = True
+    """It may be told that we read files for it: it understands our answer that one is not there."""
     are_totals_of_session: bool = False
     """The usage in a prompt's response counts from the session's start, not the turn's."""
     own_texts: tuple[str, ...] = ()
@@ -31,15 +33,25 @@ class Quirks:
 QUIRKS: Final[dict[str, Quirks]] = {
     "opencode": Quirks(),
     "claude": Quirks(weather=(r"usage limit reached",), own_texts=(r"No response requested\.",)),
-    "codex": Quirks(reject_cancels=True, own_texts=(r"Model metadata for .{0,200} not found.{0,500}",)),
+    "codex": Quirks(
+        reject_cancels=True, weather=(r"experiencing high demand",),
+        own_texts=(r"(?:Warning: )?Model metadata for .{0,200} not found.{0,500}",),
+    ),
     "gemini": Quirks(
-        restore=("load",), weather=(r"RESOURCE_EXHAUSTED",), own_texts=(r"\[The previous response was interrupted.*",)
+        restore=("load",), reads_files=False, weather=(r"RESOURCE_EXHAUSTED",),
+        own_texts=(r"\[The previous response was interrupted.*",),
     ),
     "qwen": Quirks(),
-    "pi": Quirks(restore=("load",), own_texts=(r"pi v\d+\.\d+\.\d+.{0,500}",)),
+    "pi": Quirks(
+        restore=("load",),
+        own_texts=(
+            r"pi v\d+\.\d+\.\d+.{0,500}", r"Retrying \(attempt \d+/\d+, waiting \d+s\)\.\.\.",
+            r"Retry finished, resuming\.",
+        ),
+    ),
     "vibe": Quirks(restore=("load",)),
     "fast-agent": Quirks(restore=("load",)),
     "hermes": Quirks(restore=("load",), is_restore_doubtful=True),
     "deepagents": Quirks(restore=("load",)),
-}
+}  # fmt: skip
 """By the name of the profile; an agent that is not here has told no lie yet."""

@@ -37,6 +37,8 @@ class Turn:
     was_cancelled: bool = False
     """By us."""
     has_submitted: bool = False
+    is_broken: bool = False
+    """The agent told that its own system failed; some end such a turn as if it were well."""
 
 
 @dataclass(slots=True)

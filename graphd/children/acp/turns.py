@@ -83,6 +83,8 @@ def _by_stop_reason(
             return [("turn_cancelled", {})]
     made = _odd(state, reason)
     trouble = weather.of_text(last_message(turn), order.quirks.weather)
+    if turn.is_broken and trouble is None:
+        trouble = weather.of_error(last_message(turn) or t("it told of no reason"), order.quirks.weather)
     if trouble is not None and not turn.has_submitted:
         return made + failed(state, trouble)
     is_cut_short = turn.was_rejected or had_open_ask

@@ -39,6 +39,8 @@ def told(state: State, order: Order, params: dict[str, Any]) -> list[Made]:
         return _tool(state, update, is_new=kind == "tool_call")
     if kind == "usage_update":
         return _cost(state, update)
+    if kind == "session_info_update" and state.turn is not None and _tells_of_failure(update):
+        state.turn.is_broken = True
     return [("item", {"kind": kind, "update": bounded(update)})]
 
 
@@ -52,6 +54,7 @@ def _message(state: State, order: Order, update: dict[str, Any], *, is_ours: boo
     if not text:
         return [("item", {"kind": "content", "update": bounded(update)})]
     if any(pattern.fullmatch(text.strip()) for pattern in _patterns(order.quirks.own_texts)):
+        begin_message(state)  # what the model said before it and what it says next are two messages
         return [("item", {"kind": "notice", "text": bounded(text)})]
     turn = state.turn
     if turn is not None and is_ours:
@@ -87,8 +90,9 @@ def _tool(state: State, update: dict[str, Any], *, is_new: bool) -> list[Made]:
     if turn is not None:
         if is_new:
             begin_message(state)
-        named = f"{call.get('title', '')} {mapping(update.get('_meta'))}"
-        if OWN_TOOL in named and call.get("status") == "completed":
+        if OWN_TOOL in f"{call.get('title', '')} {mapping(update.get('_meta'))}":
+            call["isOwn"] = True  # a permission for it may change its title
+        if call.get("isOwn") and call.get("status") == "completed":
             turn.has_submitted = True
     shown = {name: call[name] for name in ("title", "kind", "status", "paths", "command") if name in call}
     return [("item", {"kind": "tool", "tool": {"id": call_id, **shown}})]
@@ -102,6 +106,12 @@ def _cost(state: State, update: dict[str, Any]) -> list[Made]:
         state.cost_usd = max(0.0, float(amount or 0))
     used = {name: update[name] for name in ("used", "size") if isinstance(update.get(name), int)}
     return [("item", {"kind": "context", **used}), *(usage(state) if is_known else [])]
+
+
+def _tells_of_failure(update: dict[str, Any]) -> bool:
+    """codex-acp 2.6: a turn whose model failed for good ends with `end_turn`, and only this tells."""
+    codex = mapping(mapping(update.get("_meta")).get("codex"))
+    return mapping(codex.get("threadStatus")).get("type") == "systemError"
 
 
 def _text(update: dict[str, Any]) -> str:
