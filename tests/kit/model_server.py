@@ -162,7 +162,8 @@ class _Handler(BaseHTTPRequestHandler):
         status: int = step["error"]
         kind = {429: "rate_limit_error", 529: "overloaded_error", 401: "authentication_error"}.get(status, "api_error")
         headers = {"retry-after": str(step["retryAfterS"])} if "retryAfterS" in step else {}
-        error = {"type": kind, "code": status, "message": "scripted failure", "status": "SCRIPTED"}
+        words = {429: "Rate limit exceeded", 529: "Overloaded", 401: "Invalid API key"}.get(status, "scripted failure")
+        error = {"type": kind, "code": status, "message": words, "status": "SCRIPTED"}
         self._send({"type": "error", "error": error}, status, headers)
 
     def _stream(self, frames: Any, *, gap_s: float, limit: int | None) -> None:
