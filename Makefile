@@ -1,11 +1,12 @@
-# make demo | test | check | test-all | bench | crash. Each sets up .venv by itself.
+# make demo | test | check | test-agents | test-all | bench | crash. Each sets up .venv by itself.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 PYTEST := $(BIN)/python -W error -m pytest
+AGENTS := $(BIN)/python -m tests.kit.agent_setup
 
-.PHONY: demo test check fast test-all bench crash generate fix clean
+.PHONY: demo test check fast test-agents test-all bench crash generate fix clean
 
 $(STAMP): pyproject.toml
 	@start=$$(date +%s); test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
@@ -16,10 +17,16 @@ demo: $(STAMP)  ## run examples/checkup.yaml on this repository, in a live tree
 	@start=$$(date +%s); $(BIN)/graphd run checkup --yes; code=$$?; \
 	echo "the demo took $$(( $$(date +%s) - start )) s" >&2; exit $$code
 
-test: $(STAMP)  ## all tests but the slow ones
-	$(PYTEST) -m "not slow" -n 2 --dist loadfile
+test: $(STAMP)  ## all tests but the slow ones and most real agents
+	@$(AGENTS) --or-skip small
+	$(PYTEST) -m "not slow and not agents" -n 2 --dist loadfile
 
-test-all: $(STAMP)  ## the slow ones too
+test-agents: $(STAMP)  ## real agent programs, from npm, against a scripted model
+	@$(AGENTS) main
+	$(PYTEST) -m "agents and not slow" -n 2 --dist loadfile tests/agents
+
+test-all: $(STAMP)  ## everything: the slow ones too, and every real agent
+	@$(AGENTS) --or-skip small main more
 	$(PYTEST) -n 2 --dist loadfile
 
 fast: $(STAMP)  # every branch of the core by the unit tests, then the house rules
@@ -41,6 +48,7 @@ fix: $(STAMP)
 generate: $(STAMP)  ## write the generated pages again
 	$(BIN)/python -m tests.meta.failpoints > docs/failpoints.md
 	$(BIN)/python -m generator
+	$(BIN)/python -m tests.kit.agent_page
 
 bench: $(STAMP)  ## measure, with ratios in one run
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m benchmarks  # else our modules are compiled at every start
@@ -49,4 +57,4 @@ crash: $(STAMP)  ## the crash sweep alone, every point
 	$(PYTEST) -n 2 tests/proc/test_crash_sweep.py tests/sim
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) .agents-cache build dist

@@ -37,6 +37,7 @@ QUIRKS: Final[dict[str, Quirks]] = {
     "claude": Quirks(weather=(r"usage limit reached",), own_texts=(r"No response requested\.",)),
     "codex": Quirks(
         reject_cancels=True,
+        weather=(r"experiencing high demand",),
         failure_mark=("codex", "threadStatus", "type", "systemError"),
         own_texts=(r"(?:Warning: )?Model metadata for .{0,200} not found.{0,500}",),
     ),
@@ -49,11 +50,14 @@ QUIRKS: Final[dict[str, Quirks]] = {
     "qwen": Quirks(),
     "pi": Quirks(
         restore=("load",),
-        own_texts=(r"pi v\d+\.\d+\.\d+.{0,500}", r"Retrying \(attempt .{0,100}", r"Retry finished.{0,50}"),
+        own_texts=(
+            r"pi v\d+\.\d+\.\d+.{0,500}", r"Retrying \(attempt \d+/\d+, waiting \d+s\)\.\.\.",
+            r"Retry finished, resuming\.",
+        ),
     ),
     "vibe": Quirks(restore=("load",)),
     "fast-agent": Quirks(restore=("load",)),
     "hermes": Quirks(restore=("load",), is_restore_doubtful=True),
     "deepagents": Quirks(restore=("load",)),
-}
+}  # fmt: skip
 """By the name of the profile; an agent that is not here has told no lie yet."""

@@ -61,6 +61,7 @@ def _message(state: State, order: Order, update: dict[str, Any], *, is_ours: boo
     if not text:
         return [("item", {"kind": "content", "update": bounded(update)})]
     if any(pattern.fullmatch(text.strip()) for pattern in _patterns(order.quirks.own_texts)):
+        begin_message(state)  # what the model said before it and what it says next are two messages
         return [("item", {"kind": "notice", "text": bounded(text)})]
     turn = state.turn
     if turn is not None and is_ours:

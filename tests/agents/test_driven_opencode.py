@@ -1,0 +1,16 @@
+"""opencode under a keeper, through the driver."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.driven import SCENARIOS, Driven, drive
+
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+async def test_it_is_driven(scenario: Callable[[Driven], Any], tmp_path: Path) -> None:
+    await drive("opencode", scenario, tmp_path)
