@@ -78,6 +78,8 @@ class Order:
     output_schema: str | None = None
     """The contract of the result, JSON text."""
     quirks: Quirks = Quirks()
+    secrets: tuple[str, ...] = ()
+    """Exact values to redact from all that it says."""
     headless: Headless | None = None
     """How a program of the driver `command` is told what."""
     refusal: str | None = None

@@ -10,7 +10,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Final
 
 from graphd.children.profiles import Profile
@@ -36,26 +36,38 @@ class Served:
         self._agents = agents
         self._own = os.environ.get("PATH", os.defpath)
         self._asked: dict[str, float] = {}
+        self._asked_full: dict[str, float] = {}
         self._graphs: tuple[str, ...] = ()
+        self._full: frozenset[str] = frozenset()
         self._looking = threading.Lock()
         self.table: Table = (("shell", "shell"),)  # nobody asked for an agent yet
         self._caps: tuple[Settings | None, Caps] = (None, ())
 
-    def look(self, asked: str | None = None, *, graphs: Iterable[str] | None = None) -> bool:
+    def look(self, asked: str | None = None, *, graphs: Iterable[str] | None = None, full: Iterable[str] = ()) -> bool:
         """Look again: on the PATHs of `graphs` where they are given, and on one that was asked about.
 
-        True where the table changed. Blocks for ms.
+        `full`: workers with nodes that may do anything, which an agent that does not ask may serve too. True where the
+        table changed. Blocks for ms.
         """
         with self._looking:
             now_s = time.monotonic()
-            self._asked = {path: until for path, until in self._asked.items() if until > now_s}
+            for held in (self._asked, self._asked_full):
+                for name in [name for name, until_s in held.items() if until_s <= now_s]:
+                    del held[name]
             if asked is not None:
                 self._asked[asked] = now_s + KEPT_S
             if graphs is not None:
-                self._graphs = tuple(graphs)
-            table = served(self._agents(), list(dict.fromkeys((*self._graphs, *self._asked, self._own))))
+                self._graphs, self._full = tuple(graphs), frozenset(full)
+            else:
+                self._asked_full |= dict.fromkeys(full, now_s + KEPT_S)
+            paths = list(dict.fromkeys((*self._graphs, *self._asked, self._own)))
+            table = served(self._agents(), paths, full=self._full | set(self._asked_full))
             is_changed, self.table = table != self.table, table
             return is_changed
+
+    def on(self, path: str) -> Table:
+        """What one PATH alone serves. Blocks for ms."""
+        return served(self._agents(), [path], full=self._full | set(self._asked_full))
 
     def capacity(self, settings: Settings) -> Capacity:
         """What the scheduler may fill."""
@@ -68,15 +80,18 @@ class Served:
         self.table = tuple(row for row in self.table if row[1] != profile)
 
 
-def served(agents: Agents, paths: list[str]) -> Table:
-    """The profile of each worker that any of the PATHs serves; the first PATH wins."""
-    known: dict[tuple[str | None, str | None], str | None] = {}  # workers that want the same get the same
+def served(agents: Agents, paths: list[str], *, full: Collection[str] = ()) -> Table:
+    """The profile of each worker that any of the PATHs serves; the first PATH wins, and an agent that asks."""
+    known: dict[tuple[str | None, str | None, bool], str | None] = {}  # workers that want the same get the same
+    rows = []
     for worker, held in agents.workers.items():
-        wish = (held.agent, held.permissions)
+        wish = (held.agent, held.permissions, worker in full)
         if wish not in known:
-            answers = (serve(agents, worker, path) for path in paths)
+            answers = [serve(agents, worker, path) for path in paths]
+            if worker in full:
+                answers += [serve(agents, worker, path, permissions="full") for path in paths]
             known[wish] = next((answer.name for answer in answers if isinstance(answer, Profile)), None)
-    rows = ((worker, known[(held.agent, held.permissions)]) for worker, held in agents.workers.items())
+        rows.append((worker, known[wish]))
     return tuple((worker, name) for worker, name in rows if name is not None)
 
 
@@ -92,9 +107,15 @@ def _three_quarters_mb() -> int:
     return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 4 // 1024**2)
 
 
-def waiting_for_agent(state: State) -> list[str]:
+def waiting_for_agent(state: State) -> list[Graph]:
     """Graphs that are held because nothing serves a worker of theirs."""
-    return [g.id for g in state.graphs.values() if g.status == "infra_paused" and g.pause_cause == "agent"]
+    return [g for g in state.graphs.values() if g.status == "infra_paused" and g.pause_cause == "agent"]
+
+
+def full_workers(state: State) -> set[str]:
+    """Workers of which a node may do anything."""
+    nodes = (node.definition for graph in state.graphs.values() for node in graph.nodes.values())
+    return {definition.worker for definition in nodes if definition.permissions == "full"}
 
 
 def environments(state: State) -> list[str | None]:
@@ -138,9 +159,9 @@ class AgentWatch:
 
     async def begin(self, state: State) -> None:
         """Before anything is started: `state` is committed and nothing else runs."""
-        names = environments(state)
+        names, full = environments(state), full_workers(state)
         if names:
-            await asyncio.to_thread(lambda: self._served.look(graphs=[self._path_of(name) for name in names]))
+            await asyncio.to_thread(lambda: self._served.look(graphs=map(self._path_of, names), full=full))
         if is_agent_needed(state):
             self._stirred.set()
 
@@ -152,38 +173,40 @@ class AgentWatch:
                 async with asyncio.timeout(PROBE_S):
                     await self._hurried.wait()
             self._hurried.clear()
-            if not await self.probe():
-                self._stirred.clear()
+            self._stirred.clear()  # before it looks: what is set meanwhile is looked for next time
+            if await self.probe():
+                self._stirred.set()
 
     async def probe(self) -> bool:
         """Look once; what waited and is served now goes on. False where no graph needs an agent."""
         names: list[str | None] = []
+        full: set[str] = set()
 
         def read(state: State) -> None:
-            names.extend(environments(state) if is_agent_needed(state) else [])
+            if is_agent_needed(state):
+                names.extend(environments(state))
+                full.update(full_workers(state))
 
         await self._view(read)
         if not names:
             return False
-        paths = await asyncio.to_thread(lambda: [self._path_of(name) for name in names])
-        if await asyncio.to_thread(self._served.look, graphs=paths):
+        if await asyncio.to_thread(lambda: self._served.look(graphs=map(self._path_of, names), full=full)):
             log("agents_changed", served=dict(self._served.table))
             self._tick()
         await self.release()
         return True
 
     async def release(self) -> None:
-        """Resume what waited for an agent that is there."""
-        ready: list[str] = []
-        have = {worker for worker, _ in self._served.table}
+        """Resume what waited for an agent that is there now, on the graph's own PATH."""
+        held: list[tuple[str, str | None, set[str]]] = []
+        await self._view(lambda state: held.extend((g.id, g.environment, lacking(g)) for g in waiting_for_agent(state)))
+        for graph, environment, workers in held:
+            if workers <= await asyncio.to_thread(self._workers_on, environment):
+                with contextlib.suppress(Refused):
+                    await self._execute(Request(Resume(graph)))
 
-        def read(state: State) -> None:
-            ready.extend(name for name in waiting_for_agent(state) if lacking(state.graphs[name]) <= have)
-
-        await self._view(read)
-        for graph in ready:
-            with contextlib.suppress(Refused):
-                await self._execute(Request(Resume(graph)))
+    def _workers_on(self, environment: str | None) -> set[str]:
+        return {worker for worker, _ in self._served.on(self._path_of(environment))}
 
 
 def lacking(graph: Graph) -> set[str]:

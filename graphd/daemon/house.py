@@ -131,7 +131,7 @@ class Daemon:
             found = state.graphs[graph]
             talking = state.talks.get((graph, attempt))
             order = build_order(house, settings.now, found, found.attempts[attempt])
-            if order.is_agent_gone:
+            if order.is_agent_gone and not order.argv:
                 served.drop(order.profile)
             return replace(order, cursor=talking.cursor) if talking is not None else order
 
@@ -215,9 +215,9 @@ class Daemon:
         """Something runs, or will by itself: the daemon has a reason to stay."""
         return self._supervisor.is_busy or self._supervisor.has_timer
 
-    async def look_for_agents(self, search_path: str) -> None:
+    async def look_for_agents(self, search_path: str, full_workers: frozenset[str]) -> None:
         """Look for agents on this PATH too, before a graph that has it is set or goes on."""
-        if self._served is not None and await asyncio.to_thread(self._served.look, search_path):
+        if self._served is not None and await asyncio.to_thread(self._served.look, search_path, full=full_workers):
             self._supervisor.tick()
 
     async def execute(self, request: Request) -> Done:

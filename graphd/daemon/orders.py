@@ -83,14 +83,18 @@ def _for_agent(order: Order, agents: Agents, profile: Profile, graph: Graph, att
     program = found(profile, environment.get("PATH", ""))
     contract = Contract(VERDICT) if is_check else Contract(definition.output_schema, definition.artifacts)
     resumed = _resumed(graph, attempt) if profile.restore != ("none",) else None
+    gone = _gone(profile, program, environment)
+    unfit = may_not_serve(profile, agreed.permissions)
+    is_named = agents.default is not None or agents.workers[attempt.worker].agent is not None
     return replace(
         order, driver=profile.driver, environment=environment, argv=_argv(profile, program, environment),
         told=told(_task(order, graph, attempt, contract)), model=agreed.model, mode=agreed.mode,
         thinking=agreed.thinking, permissions=agreed.permissions, output_schema=contract.schema,
         resume_session=resumed.child_session if resumed else None,
         interrupted=_interrupted(resumed, contract) if resumed else None,
-        headless=profile.headless, quirks=quirks_of(profile), is_agent_gone=program is None,
-        refusal=_refusal(profile, program, environment) or may_not_serve(profile, agreed.permissions),
+        headless=profile.headless, quirks=quirks_of(profile), secrets=_secrets(profile, environment),
+        # One that nobody named stands in for one that is gone: the node waits for it to come back.
+        refusal=gone or unfit, is_agent_gone=gone is not None or (unfit is not None and not is_named),
     )  # fmt: skip
 
 
@@ -99,6 +103,12 @@ def quirks_of(profile: Profile) -> Quirks:
     restore = tuple(how for how in profile.restore if how != "none")
     known = QUIRKS.get(profile.name, Quirks())
     return replace(known, restore=restore, init_s=profile.init_timeout_s, weather=profile.weather.patterns)
+
+
+def _secrets(profile: Profile, environment: dict[str, str]) -> tuple[str, ...]:
+    """The values that the profile alone gave to its child: none of them is for a log or a reader."""
+    names = (*profile.pass_env, *(name for name, _ in profile.env))
+    return tuple(dict.fromkeys(environment[name] for name in names if environment.get(name)))
 
 
 def _argv(profile: Profile, program: Path | None, environment: dict[str, str]) -> tuple[str, ...]:
@@ -110,7 +120,7 @@ def _argv(profile: Profile, program: Path | None, environment: dict[str, str]) -
     return (*((str(wrapper), *prefix[1:]) if prefix else ()), str(program), *profile.command[1:])
 
 
-def _refusal(profile: Profile, program: Path | None, environment: dict[str, str]) -> str | None:
+def _gone(profile: Profile, program: Path | None, environment: dict[str, str]) -> str | None:
     if program is None:
         path = environment.get("PATH", "")
         return t("the program of {agent} is not on PATH={path} any more", agent=profile.name, path=path)
@@ -134,10 +144,11 @@ def _interrupted(earlier: Attempt, contract: Contract) -> str:
 
 def _task(order: Order, graph: Graph, attempt: Attempt, contract: Contract) -> Task:
     inputs = tuple(Given(given.name, given.text, given.total_bytes) for given in order.inputs)
+    objective = graph.objective if graph.objective != graph.title else ""  # a graph without one has its title
     if attempt.role == "verifier":
-        return Task(prompt=told_to_check(order.spec), objective=graph.objective, inputs=inputs, contract=contract)
+        return Task(prompt=told_to_check(order.spec), objective=objective, inputs=inputs, contract=contract)
     return Task(
-        prompt=order.spec, objective=graph.objective, earlier=_earlier(graph, attempt), inputs=inputs,
+        prompt=order.spec, objective=objective, earlier=_earlier(graph, attempt), inputs=inputs,
         variables=_item(graph, graph.nodes[attempt.node]), contract=contract,
         reader="mcp" if order.mcp_argv else "shell",
     )  # fmt: skip

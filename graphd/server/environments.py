@@ -28,7 +28,7 @@ async def kept_environment(call: "Call", params: Params, *, is_new: bool = False
 
     folder = call.daemon.folder / FOLDER
     environment = await caller_environment(call)
-    await call.daemon.look_for_agents(environment.get("PATH", os.defpath))
+    await call.daemon.look_for_agents(environment.get("PATH", os.defpath), frozenset())
     return await asyncio.to_thread(save, folder, environment)
 
 

@@ -106,8 +106,11 @@ class Daemon(Protocol):
     def store_health(self) -> str:
         """`ok`, `full` or `readOnly`."""
 
-    async def look_for_agents(self, search_path: str) -> None:
-        """Look for agents on this PATH too, before a graph that has it is set or goes on."""
+    async def look_for_agents(self, search_path: str, full_workers: frozenset[str]) -> None:
+        """Look for agents on this PATH too, before a graph that has it is set or goes on.
+
+        `full_workers`: those of which a node may do anything, which an agent that does not ask may serve.
+        """
 
     @property
     def settings_trouble(self) -> SettingsRefused | None:

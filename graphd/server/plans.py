@@ -54,6 +54,9 @@ async def plan_of(call: Call, params: "SetParams") -> Plan:
     else:
         plan = await asyncio.to_thread(_from_workflow, call, params)
     search_path = (await caller_environment(call)).get("PATH", os.defpath)
+    full = frozenset(definition.worker for definition in plan.definitions if definition.permissions == "full")
+    if full and not params.dry_run:
+        await call.daemon.look_for_agents(search_path, full)
     missing = await asyncio.to_thread(_missing, call, plan, search_path)
     return replace(plan, missing=missing)
 

@@ -309,7 +309,7 @@ class InMemoryDaemon:
     async def doctor(self) -> list[str]:
         return []
 
-    async def look_for_agents(self, search_path: str) -> None:
+    async def look_for_agents(self, search_path: str, full_workers: frozenset[str]) -> None:
         self.searched.append(search_path)
 
     # ---- what becomes of attempts ---------------------------------------------------------------------------------

@@ -27,8 +27,9 @@ from graphd.children.profiles.choosing import (
 )
 from graphd.children.profiles.weather import LONGEST_S, cooldown_s, jitter, spawn_delay_s
 from graphd.client.greeting import ASKED_NAMES
-from graphd.daemon.agents import served
+from graphd.daemon.agents import Served, caps, served
 from graphd.daemon.orders import quirks_of
+from graphd.daemon.settings import Settings
 from graphd.workflows import BUILT_IN_WORKERS
 
 
@@ -159,6 +160,36 @@ def test_the_table_for_the_scheduler_is_what_any_path_serves(tmp_path: Path) -> 
     first, second = install(tmp_path / "1"), install(tmp_path / "2", "gemini")
     assert dict(served(Agents(), [first])) == {"shell": "shell"}
     assert dict(served(Agents(), [first, second])) == dict.fromkeys(WORKERS, "gemini") | {"shell": "shell"}
+
+
+def test_an_agent_that_does_not_ask_serves_workers_whose_nodes_may_do_anything(tmp_path: Path) -> None:
+    path = install(tmp_path / "bin", "pi-acp")
+    assert dict(served(Agents(), [path], full={"build"})) == {"shell": "shell", "build": "pi"}
+    install(tmp_path / "bin", "gemini")
+    assert dict(served(Agents(), [path], full={"build"}))["build"] == "gemini"
+
+
+def test_a_path_that_was_asked_about_is_looked_through_with_those_of_the_graphs(tmp_path: Path) -> None:
+    first, second = install(tmp_path / "1"), install(tmp_path / "2", "gemini")
+    table = Served(Agents)
+    assert table.table == (("shell", "shell"),)
+    assert table.look(second)
+    assert not table.look(graphs=[first])
+    assert dict(table.table)["build"] == "gemini"
+    assert dict(table.on(first)) == {"shell": "shell"}
+    table.drop("gemini")
+    assert dict(table.table) == {"shell": "shell"}
+
+
+def test_caps_are_what_the_profile_says_and_what_fits_into_the_memory() -> None:
+    found = dict(caps(Settings(memory_mb=1000)))
+    assert found["gemini"] == 1000 // PROFILES["gemini"].mem_mb
+    assert "shell" not in found
+    profiles = {**PROFILES, "gemini": replace(PROFILES["gemini"], max_processes=1)}
+    assert dict(caps(Settings(memory_mb=100_000, agents=Agents(profiles))))["gemini"] == 1
+    settings, table = Settings(concurrency=3), Served(Agents)
+    assert table.capacity(settings).concurrency == 3
+    assert table.capacity(settings).per_profile == caps(settings)
 
 
 # ---- on which terms -----------------------------------------------------------------------------------------------
