@@ -129,7 +129,8 @@ def _revise_troubles(
     assert target is not None  # noqa: S101  # asked by the caller
     if target not in known or not reach.waits_for(gate.slug, target):
         message = t("{gate} can't send {node} back: it does not come before it", gate=gate.slug, node=target)
-        hint: Text = suggestion(target, gate.needs) or t("name a node that {gate} waits for", gate=gate.slug)
+        close = suggestion(target, gate.needs) if target not in known else None
+        hint: Text = close or t("name a node that {gate} waits for", gate=gate.slug)
         yield PlanTrouble("gate.notAnAncestor", gate.slug, message, hint, index, "gate", "revise")
         return
     path = set(reach.path(target, gate.slug))
@@ -156,5 +157,6 @@ def _review_troubles(index: int, definition: Definition, reach: Reach, known: Co
     ):
         if other is not None and (other not in known or not reach.waits_for(slug, other)):
             message = t("{node} reviews {other}, which does not come before it", node=slug, other=other)
-            hint = suggestion(other, known) or t("add {node} to its needs", node=other)
+            close = suggestion(other, known) if other not in known else None
+            hint = close or t("add {node} to its needs", node=other)
             yield PlanTrouble("review.notAnAncestor", slug, message, hint, index, "review", key)

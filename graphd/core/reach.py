@@ -13,6 +13,11 @@ class Reach:
         self._definitions = definitions
         self._place = {definition.slug: place for place, definition in enumerate(definitions)}
 
+    @property
+    def is_acyclic(self) -> bool:
+        """Whether no node waits for itself. The other questions may only be asked where it is so."""
+        return len(self._ancestors) == len(self._place)
+
     def waits_for(self, slug: str, other: str) -> bool:
         """Whether `slug` starts only after `other` has settled."""
         return bool(self._ancestors[slug] >> self._place[other] & 1)

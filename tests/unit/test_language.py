@@ -115,11 +115,12 @@ def test_keys_that_are_there_or_exclude_each_other_are_not_offered() -> None:
 
     assert "needs" in found
     assert not {"id", "run", "prompt", "prompt_template", "worker", "worker_type"} & set(found)
-    assert "gate" not in found, "this version does not carry it out"
+    assert {"gate", "for_each", "writes"} <= set(found)
+    assert "isolation" not in found, "this version does not carry it out"
 
 
 def test_keys_follow_the_place() -> None:
-    assert labels("‸") == ["title", "version", "inputs", "config", "nodes"]
+    assert labels("‸") == ["title", "version", "inputs", "mode", "admission", "config", "nodes"]
     assert labels(FILE + "  ‸")[:3] == ["name", "objective", "node_defaults"]
     assert labels(FILE + NEW + "retry: { ‸") == ["max", "backoff_s", "on"]
     assert labels(FILE + NEW + "retry:\n        ‸") == ["max", "backoff_s", "on"]

@@ -50,7 +50,7 @@ def mended(text: str, code: str, title: str = "") -> str:
         ("type", TWO.replace("[lint]", "lint"), TWO),
         ("value", "nodes: [{id: a, run: ls, on_lost: resum}]", "nodes: [{id: a, run: ls, on_lost: resume}]"),
         ("range", "nodes: [{id: a, run: ls, priority: 900}]", "nodes: [{id: a, run: ls, priority: 100}]"),
-        ("notSupported", "nodes: [{id: a, run: ls, gate: {}}]", "nodes: [{id: a, run: ls}]"),
+        ("notSupported", "nodes: [{id: a, run: ls, isolation: node}]", "nodes: [{id: a, run: ls}]"),
         ("slug.duplicate", "nodes: [{id: a, run: x}, {id: a, run: y}]", "nodes: [{id: a, run: x}, {id: a-2, run: y}]"),
         ("slug.invalid", "nodes: [{id: and, run: x}, {id: b, needs: [and], run: y}]",
          "nodes: [{id: and-node, run: x}, {id: b, needs: [and-node], run: y}]"),

@@ -230,7 +230,7 @@ config:
 
 def test_only_what_is_not_carried_out_gives_the_code_not_supported() -> None:
     with pytest.raises(WorkflowRefused) as caught:
-        load("nodes: [{ id: a, run: ls, gate: {} }]\n")
+        load("nodes: [{ id: a, run: ls, isolation: node }]\n")
 
     assert caught.value.code == "notSupported"
     assert "this version" in caught.value.first.message

@@ -101,12 +101,13 @@ async def explain(call: Call, params: "WorkflowParams") -> Wire:
         name = located.name if located is not None else None
         try:
             reader = prompt_reader(call.daemon.workspace)
-            explained = compile_and_explain(content, name=name, read_prompt=reader)
+            explained = compile_and_explain(content, name=name, inputs=params.inputs or None, read_prompt=reader)
         except WorkflowRefused as refusal:
             raise refused(refusal.code, refusal.message, refusal.diagnostics) from None
         return {
             "title": explained.title,
             "objective": explained.objective,
+            "config": explained.config,
             "nodes": explained.nodes,
             "waves": explained.waves,
             "warnings": [diagnostic(item) for item in explained.warnings],
