@@ -190,3 +190,8 @@ def test_moments_name_their_offset(text: str, expected: int | None) -> None:
 def test_budget_and_terms_bound_nothing_by_default() -> None:
     assert Budget() == Budget(None, None, None)
     assert Terms() == Terms("standard", None, "drain", "none", "notice", False, ())
+
+
+def test_reach_tells_a_cycle() -> None:
+    assert Reach([node("a"), node("b", "a")]).is_acyclic
+    assert not Reach([node("a", "b"), node("b", "a"), node("c")]).is_acyclic

@@ -43,7 +43,9 @@ TEXTS: Final[dict[str, str]] = {
         "请写 90s、1h30m 或 2026-12-01T09:00+01:00（带时区偏移或 Z）"
     ),
     "{text!r} is no name of a signal": "{text!r} 不是信号名",
-    "1 to 128 of A-Z a-z 0-9 _ . : -, a letter or digit first": "1 到 128 个 A-Z a-z 0-9 _ . : - 字符，以字母或数字开头",
+    "1 to 128 of A-Z a-z 0-9 _ . : -, a letter or digit first": (
+        "A-Z a-z 0-9 _ . : - 中的 1 到 128 个，首字符为字母或数字"
+    ),
     "{node}: timeout_s bounds the waiting for a signal, in seconds above 0": (
         "{node}：timeout_s 限定等待信号的时间，须为大于 0 的秒数"
     ),
