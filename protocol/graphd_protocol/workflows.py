@@ -24,7 +24,7 @@ class ExplainResult(Wire):
 
     title: str
     objective: str
-    config: dict[str, Any] = {}
+    config: dict[str, Any] | None = None
     """What the graph has beside its nodes, where it is not at its default; in the words of a workflow file."""
     nodes: list[dict[str, Any]]
     """The same for nodes, everything written out."""

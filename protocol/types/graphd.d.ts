@@ -383,7 +383,7 @@ export interface ExplainResult {
   title: string;
   objective: string;
   /** What the graph has beside its nodes, where it is not at its default; in the words of a workflow file. */
-  config: Record<string, unknown>;
+  config?: Record<string, unknown> | null;
   /** The same for nodes, everything written out. */
   nodes: Record<string, unknown>[];
   /** What can run together. */

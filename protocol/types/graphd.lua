@@ -335,7 +335,7 @@
 ---@class graphd.ExplainResult
 ---@field title string
 ---@field objective string
----@field config table<string, any> What the graph has beside its nodes, where it is not at its default; in the words of a workflow file.
+---@field config? table<string, any>|nil What the graph has beside its nodes, where it is not at its default; in the words of a workflow file.
 ---@field nodes table<string, any>[] The same for nodes, everything written out.
 ---@field waves string[][] What can run together.
 ---@field warnings graphd.Diagnostic[]

@@ -107,10 +107,10 @@ async def explain(call: Call, params: "WorkflowParams") -> Wire:
         return {
             "title": explained.title,
             "objective": explained.objective,
-            "config": explained.config,
             "nodes": explained.nodes,
             "waves": explained.waves,
             "warnings": [diagnostic(item) for item in explained.warnings],
+            **({"config": explained.config} if explained.config else {}),
         }
 
     return await asyncio.to_thread(work)
