@@ -144,6 +144,15 @@ def test_values_are_completed_by_their_kind() -> None:
     assert labels("config:\n  nodes: [{id: a, run: x}]\n  delivery_node: ‸") == ["a"]
 
 
+def test_clauses_offer_what_comes_before_and_what_the_schema_has() -> None:
+    node = FILE + NEW + "needs: [tests]\n      "
+    assert set(labels(node + "gate: { revise: ‸")) == {"lint", "tests"}
+    assert labels(node + "for_each: { in: ‸") == ["tests.output"]
+    assert labels(node + "worker_config: { permissions: ‸") == ["read", "edit", "full"]
+    assert labels("config:\n  blocks:\n    - { id: a, kind: rev‸") == ["review"]
+    assert "acceptance_criteria" in labels("admission:\n  ‸")
+
+
 def test_conditions_are_completed_step_by_step() -> None:
     node = FILE + NEW + "needs: [lint, tests]\n      condition: "
 

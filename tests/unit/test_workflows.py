@@ -29,7 +29,7 @@ def refused(text: str, **more: Any) -> list[str]:
 
 
 def test_the_file_of_the_seed_is_valid_unchanged() -> None:
-    content = (ROOT / "examples/parallel-migrate.yaml").read_bytes()
+    content = (GOOD.parent / "seed" / "parallel-migrate.yaml").read_bytes()
 
     plan = load(content, name="parallel-migrate")
 
