@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from graphd.base.refusal import Refused
 from graphd.core.adapt import adapt
 from graphd.core.change.clauses import budget_of, budget_row, clauses_of, clauses_row, terms_of, terms_row
 from graphd.core.commands import Set
@@ -20,7 +21,6 @@ from graphd.core.definition import (
     Verify,
     Wait,
 )
-from graphd.core.events import Refused
 from graphd.core.model import Source
 from tests.unit.core_drive import Drive
 
