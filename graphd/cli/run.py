@@ -66,6 +66,7 @@ class Plan:
 @click.option("--sh", multiple=True, metavar="CMD", help="A node that runs CMD; repeated ones run together.")
 @click.option("--then", multiple=True, metavar="CMD", help="A node that runs CMD after everything before it.")
 @click.option("--input", "inputs", multiple=True, metavar="K=V", help="A value for an input of the workflow.")
+@click.option("--prune", multiple=True, metavar="NODE=REASON", help="Leave a node of the workflow out; say why.")
 @click.option("--detach", "-d", is_flag=True, help="Return as soon as the start is committed.")
 @click.option("--timeout", metavar="D", help="Stop watching after 30s, 5m, 2h (exit code 124); the graph goes on.")
 @click.option("--allow-failures", is_flag=True, help="Exit code 0 also when optional nodes failed.")
@@ -82,8 +83,8 @@ class Plan:
 @click.pass_obj
 def run_command(
     steps: list[tuple[str, str]], *, source: str | None, sh: tuple[str, ...], then: tuple[str, ...],
-    inputs: tuple[str, ...], detach: bool, timeout: str | None, allow_failures: bool, dry_run: bool, yes: bool,
-    no_ask: bool, workspace: Path | None, as_json: bool,
+    inputs: tuple[str, ...], prune: tuple[str, ...], detach: bool, timeout: str | None, allow_failures: bool,
+    dry_run: bool, yes: bool, no_ask: bool, workspace: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Run a workflow by its name, a workflow file, stdin (-), or a few commands, and watch it to the end.
 
@@ -108,7 +109,9 @@ def run_command(
     )  # fmt: skip
     given = dict(pair(item) for item in inputs)
     may_ask = is_at_terminal() and not no_ask and source != "-"
-    order = Order(source, steps, given, may_ask=may_ask, may_confirm=may_ask and not yes and not as_json, says_yes=yes)
+    may_confirm = may_ask and not yes and not as_json
+    left_out = dict(pair(item) for item in prune)
+    order = Order(source, steps, given, left_out, may_ask=may_ask, may_confirm=may_confirm, says_yes=yes)
     raise CommandEnded(asyncio.run(perform(workspace, order, wishes, is_detached=detach, is_dry_run=dry_run)))
 
 
@@ -119,6 +122,8 @@ class Order:
     source: str | None
     steps: list[tuple[str, str]]
     inputs: dict[str, str]
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Nodes that are pruned, each with its reason."""
     may_ask: bool = False
     may_confirm: bool = False
     says_yes: bool = False
@@ -141,6 +146,8 @@ async def perform(
     session = await open_session(workspace, keeps_place=order.says_yes)
     try:
         plan = await _planned(session, order)
+        if order.left_out:
+            plan.params["prune"] = [{"node": node, "reason": why} for node, why in order.left_out.items()]
         state = _state_folder(session)
         if plan.file is not None:
             consent.ask_if_changed(state, plan.file, plan.content, may_ask=order.may_confirm and not is_dry_run)

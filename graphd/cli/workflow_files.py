@@ -129,6 +129,11 @@ def explain_command(*, source: str, inputs: tuple[str, ...], as_json: bool, work
     click.echo(f"# {harmless(answer['title'])}: {counted(len(answer['nodes']), 'node')}")
     for number, wave in enumerate(answer["waves"], 1):
         click.echo(f"# wave {number}: {', '.join(wave)}")
+    config = answer.get("config") or {}
+    if config:
+        click.echo("config:")
+    for key, value in config.items():
+        click.echo(f"  {key}: {json.dumps(value, ensure_ascii=False)}")
     click.echo("nodes:")
     for node in answer["nodes"]:
         click.echo(_long_form(node))

@@ -61,7 +61,7 @@ class Item:
 
 @dataclass(slots=True, frozen=True)
 class Approval:
-    """An ask that comes before the slot is taken; `default` answers it where nobody can."""
+    """An ask that comes before the slot is taken; `default` (allow or deny) answers it where nobody can."""
 
     prompt: str = ""
     default: str | None = None

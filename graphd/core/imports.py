@@ -73,7 +73,9 @@ def _check(state: State, command: Import) -> None:
                 "alreadyExists", t("{owner} has a live graph: {title}", owner=command.owner, title=graph.title),
                 t("name another owner, or cancel it first"), graph=graph.id,
             )  # fmt: skip
-    troubles = check_plan(command.definitions, limits=command.limits, delivery_node=command.delivery_node)
+    troubles = check_plan(
+        command.definitions, limits=command.limits, delivery_node=command.delivery_node, may_have_final=True
+    )
     if troubles:
         rows = [{"code": x.code, "slug": x.slug, "message": x.message, "hint": x.hint} for x in troubles]
         raise Refused("invalidPlan", troubles[0].message, troubles[0].hint, diagnostics=rows)

@@ -4,45 +4,29 @@ Every way in (workflow file, inline nodes) passes `check_plan`. Nothing here rec
 of 5,000 nodes is as cheap as a wide one. Source: spec model.md, Ids, Graph, Node.
 """
 
-import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Final
 
 from graphd.base.text import Text, t
+from graphd.core.clauses import clause_troubles, path_troubles
 from graphd.core.conditions import ConditionMalformed, comparisons, parse
 from graphd.core.model import Definition, Limits
 from graphd.core.slugs import slug_reason
+from graphd.core.trouble import SOURCE as SOURCE
+from graphd.core.trouble import PlanTrouble as PlanTrouble
+from graphd.core.trouble import suggestion as suggestion
+from graphd.core.trouble import unknown_worker
 from graphd_protocol.ids import FINAL_ID, node_id
 
 HARD_CAP: Final = 10_000
 PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)\s*\}\}")
-SOURCE: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*)(?:\.output(?:\.[A-Za-z0-9_-]+)*)?\Z")
 _VARIABLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\Z")
-_SUGGEST_FROM = 2_000  # difflib over more names than this would cost more than the suggestion is worth
 _WORDS_GUESSED = 40  # the same for each more word that is no node: a hub that is renamed leaves one in every node
 _NAMED_IN_CYCLE = 12
 _CYCLES_TOLD = 8
-
-
-@dataclass(slots=True, frozen=True)
-class PlanTrouble:
-    """One reason why a plan is refused. `index` is the node's place in the plan.
-
-    `part` is one of `slug, needs, condition, spec, worker, input_mapping, delivery_node, nodes`; `item` is an
-    index of `needs`, an offset in `condition` or `spec`, or a name of `input_mapping`; `path` a whole cycle.
-    """
-
-    code: str
-    slug: str
-    message: Text
-    hint: Text
-    index: int = -1
-    part: str = "nodes"
-    item: int | str | None = None
-    path: tuple[str, ...] = ()
 
 
 def check_plan(
@@ -51,22 +35,28 @@ def check_plan(
     limits: Limits,
     delivery_node: str | None = None,
     workers: Collection[str] | None = None,
+    may_have_final: bool = False,
 ) -> list[PlanTrouble]:
     """All that is wrong with the plan, in a stable order (by kind, then by place); empty where it may run.
 
-    `workers` None leaves worker names unchecked.
+    `workers` None leaves worker names unchecked. `may_have_final`: the plan comes from a graph, so it may have the node
+    `gn-final` that the daemon made; nobody else may.
     """
     if trouble := _size_trouble(definitions, limits):
         return [trouble]
-    troubles = _slug_troubles(definitions)
+    troubles = _slug_troubles(definitions, may_have_final=may_have_final)
     troubles += _need_troubles(definitions)
     troubles += _cycle_troubles(definitions)
+    is_sound = not troubles
     known = {d.slug for d in definitions}
     for index, definition in enumerate(definitions):
         troubles += _condition_troubles(index, definition)
         troubles += _mapping_troubles(index, definition)
         troubles += _spec_troubles(index, definition)
         troubles += _worker_troubles(index, definition, workers)
+        troubles += clause_troubles(index, definition, workers)
+    if is_sound:
+        troubles += path_troubles(definitions)
     if delivery_node is not None and delivery_node not in known:
         hint = suggestion(delivery_node, known) or t("name a node of this plan")
         message = t("delivery node {delivery_node} is no node of this plan", delivery_node=delivery_node)
@@ -79,15 +69,6 @@ def collapse(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
     return tuple(
         d if len(set(d.needs)) == len(d.needs) else replace(d, needs=tuple(dict.fromkeys(d.needs))) for d in definitions
     )
-
-
-def suggestion(word: str, known: Collection[str]) -> Text | None:
-    """`did you mean …?` where a known word is close."""
-    if not known or len(known) > _SUGGEST_FROM:
-        return None
-    by_lower = {k.lower(): k for k in sorted(known, reverse=True)}
-    close = difflib.get_close_matches(word.lower(), by_lower, 1)
-    return t("did you mean {name}?", name=by_lower[close[0]]) if close else None
 
 
 def _size_trouble(definitions: Sequence[Definition], limits: Limits) -> PlanTrouble | None:
@@ -109,13 +90,13 @@ def _size_trouble(definitions: Sequence[Definition], limits: Limits) -> PlanTrou
     return None
 
 
-def _slug_troubles(definitions: Sequence[Definition]) -> list[PlanTrouble]:
+def _slug_troubles(definitions: Sequence[Definition], *, may_have_final: bool) -> list[PlanTrouble]:
     troubles = []
     seen: dict[str, int] = {}
     ids: dict[str, str] = {}
     for index, definition in enumerate(definitions):
         slug = definition.slug
-        if reason := slug_reason(slug):
+        if (reason := slug_reason(slug)) and not (may_have_final and slug == FINAL_ID):
             hint = t("the final check makes its own node") if slug == FINAL_ID else t("rename the node")
             troubles.append(
                 PlanTrouble(
@@ -271,6 +252,8 @@ def _mapping_troubles(index: int, definition: Definition) -> list[PlanTrouble]:
 
 def _spec_troubles(index: int, definition: Definition) -> list[PlanTrouble]:
     slug, spec = definition.slug, definition.spec
+    if definition.wait is not None:
+        return []
     if not spec.strip():
         return [
             PlanTrouble(
@@ -311,13 +294,9 @@ def _spec_troubles(index: int, definition: Definition) -> list[PlanTrouble]:
 
 
 def _worker_troubles(index: int, definition: Definition, workers: Collection[str] | None) -> list[PlanTrouble]:
-    if workers is None or definition.worker in workers:
+    if workers is None or definition.worker in workers or definition.wait is not None:
         return []
-    message = t("{node}: no worker is called {worker}", node=definition.slug, worker=definition.worker)
-    known = t("known: {known}", known=", ".join(sorted(workers)))
-    close = suggestion(definition.worker, workers)
-    hint = t("{hint} ({known})", hint=close, known=known) if close else known
-    return [PlanTrouble("worker.unknown", definition.slug, message, hint, index, "worker")]
+    return [unknown_worker(index, definition.slug, definition.worker, workers)]
 
 
 def sinks(definitions: Sequence[Definition]) -> list[str]:

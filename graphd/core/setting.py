@@ -6,7 +6,9 @@ from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.codec import dump_budget, dump_definition, dump_terms
 from graphd.core.commands import Request, Set
+from graphd.core.definition import Definition
 from graphd.core.draft import Draft
+from graphd.core.final import with_final
 from graphd.core.model import State
 from graphd.core.plan import check_plan, collapse, effective_required
 from graphd.core.settle import ripple
@@ -33,7 +35,7 @@ def set_graph(state: State, tape: Tape, request: Request, command: Set, *, now: 
         delivery_node=node_id(command.delivery_node) if command.delivery_node else None,
         budget=dump_budget(command.budget), terms=dump_terms(command.terms),
     )  # fmt: skip
-    definitions = collapse(command.definitions)
+    definitions = _planned(command)
     required = effective_required(definitions, command.delivery_node)
     draft.emit(
         "plan_installed", version=1, definitions=[dump_definition(d) for d in definitions],
@@ -43,6 +45,12 @@ def set_graph(state: State, tape: Tape, request: Request, command: Set, *, now: 
         draft.emit("paused", status="user_paused", reason=t("set without starting"), cause=None)
     ripple(draft, [node for node in draft.graph.nodes.values() if not node.needs])
     return [*drafts, draft]
+
+
+def _planned(command: Set) -> tuple[Definition, ...]:
+    """The plan with every need once, and with the last check where it is asked for."""
+    definitions = collapse(command.definitions)
+    return with_final(definitions) if command.terms.final_check else definitions
 
 
 def _check_set(state: State, command: Set) -> None:
@@ -73,8 +81,9 @@ def _check_set(state: State, command: Set) -> None:
         rows = [{"code": x.code, "slug": x.slug, "message": x.message, "hint": x.hint} for x in troubles]
         raise Refused("invalidPlan", troubles[0].message, troubles[0].hint, diagnostics=rows)
     missing = dict(command.missing)
-    required = effective_required(command.definitions, command.delivery_node)
-    for definition in command.definitions:
+    definitions = _planned(command)
+    required = effective_required(definitions, command.delivery_node)
+    for definition in definitions:
         if definition.slug in required and definition.worker in missing:
             why = missing[definition.worker]
             raise Refused(

@@ -15,10 +15,14 @@ import orjson
 
 from graphd.base.refusal import Refused
 from graphd.base.text import said, t
-from graphd.core.definition import Budget, Terms
-from graphd.core.model import Definition, Limits, Retry, Source
-from graphd.core.plan import check_plan, collapse
+from graphd.core.adapt import adapt
+from graphd.core.change.clauses import budget_of
+from graphd.core.definition import Budget, Definition, Pruned, Terms
+from graphd.core.final import with_final
+from graphd.core.model import Limits, Source
+from graphd.core.plan import check_plan
 from graphd.server.environments import caller_environment, whose_path
+from graphd.server.inline import check_served, definitions_of, refused_plan
 from graphd.server.project import Wire
 from graphd.server.routes import Call
 
@@ -53,6 +57,7 @@ async def plan_of(call: Call, params: "SetParams") -> Plan:
         plan = _inline(params, params.nodes)
     else:
         plan = await asyncio.to_thread(_from_workflow, call, params)
+    plan = _adapted(plan, params)
     search_path = (await caller_environment(call)).get("PATH", os.defpath)
     full = frozenset(definition.worker for definition in plan.definitions if definition.permissions == "full")
     if full and not params.dry_run:
@@ -67,7 +72,7 @@ def _missing(call: Call, plan: Plan, search_path: str) -> tuple[tuple[str, str],
 
     agents = call.daemon.settings.agents
     asked: dict[str, list[Permissions]] = {}
-    for definition in plan.definitions:
+    for definition in with_final(plan.definitions) if plan.terms.final_check else plan.definitions:
         if definition.worker:
             held = agents.workers[definition.worker].permissions
             wanted = definition.permissions or held
@@ -81,42 +86,59 @@ def _missing(call: Call, plan: Plan, search_path: str) -> tuple[tuple[str, str],
 
 
 def _inline(params: "SetParams", nodes: "list[NodeParams]") -> Plan:
-    from graphd.workflows import BUILT_IN_WORKERS
-
-    definitions = collapse([_definition(node) for node in nodes])
-    limits = _limits(params, Limits())
-    troubles = check_plan(definitions, limits=limits, workers=BUILT_IN_WORKERS)
-    if troubles:
-        rows = [{"code": x.code, "slug": x.slug, "message": x.message, "hint": x.hint} for x in troubles]
-        raise Refused("invalidPlan", troubles[0].message, troubles[0].hint, diagnostics=rows)
     title = params.title or params.objective or ""
     digest = hashlib.sha256(orjson.dumps([node.model_dump(by_alias=True) for node in nodes])).hexdigest()
     return Plan(
         title=title.strip()[:TITLE_LIMIT],
         objective=params.objective or params.title or "",
         source=Source("nodes", sha256=digest),
-        definitions=tuple(definitions),
-        limits=limits,
+        definitions=definitions_of(nodes),
+        limits=Limits(),
     )
 
 
-def _definition(node: "NodeParams") -> Definition:
-    return Definition(
-        slug=node.slug,
-        spec=node.spec,
-        worker=node.worker,
-        title=node.title,
-        needs=tuple(node.needs),
-        condition=node.condition,
-        required=node.required,
-        timeout_ms=node.timeout_ms,
-        hard_timeout_ms=node.hard_timeout_ms,
-        retry=Retry(node.retry.max, node.retry.backoff_s, tuple(node.retry.on)),
-        on_lost=node.on_lost,
-        priority=node.priority,
-        input_mapping=tuple(node.input_mapping.items()),
-        report_to_parent=node.report_to_parent,
+def _adapted(plan: Plan, params: "SetParams") -> Plan:
+    """The plan as the params change it: nodes pruned and added, bounds and terms of their own; checked as a whole."""
+    from graphd.workflows import BUILT_IN_WORKERS
+
+    pruned = tuple(Pruned(entry.node, entry.reason) for entry in params.prune)
+    delivery = params.delivery_node or plan.delivery_node
+    definitions, troubles = adapt(
+        plan.definitions, prune=pruned, extend=definitions_of(params.extend), delivery_node=delivery
     )
+    limits = _limits(params, plan.limits)
+    troubles += check_plan(definitions, limits=limits, delivery_node=delivery, workers=BUILT_IN_WORKERS)
+    if troubles:
+        raise refused_plan(troubles)
+    terms = _terms(params, plan.terms, pruned)
+    check_served(definitions, isolation=terms.isolation, on_shared_tree=terms.on_shared_tree)
+    return replace(
+        plan, definitions=definitions, limits=limits, terms=terms, delivery_node=delivery,
+        budget=_budget(params, plan.budget),
+    )  # fmt: skip
+
+
+def _budget(params: "SetParams", usual: Budget | None) -> Budget | None:
+    """Bounds of the params, key by key before those of the workflow."""
+    if params.budget is None:
+        return usual
+    given = budget_of(params.budget.model_dump(by_alias=True, exclude_unset=True))
+    base = usual if usual is not None else Budget()
+    if given is None:
+        return usual
+    return Budget(
+        *(mine if mine is not None else theirs for mine, theirs in zip(*map(_bounds, (given, base)), strict=True))
+    )
+
+
+def _bounds(budget: Budget) -> tuple[int | None, float | None, int | None]:
+    return budget.tokens, budget.cost_usd, budget.wall_ms
+
+
+def _terms(params: "SetParams", usual: Terms, pruned: tuple[Pruned, ...]) -> Terms:
+    names = ("on_required_failure", "isolation", "on_shared_tree", "final_check")
+    given = {name: value for name in names if (value := getattr(params, name)) is not None}
+    return replace(usual, pruned=pruned, **given)
 
 
 def _limits(params: "SetParams", usual: Limits) -> Limits:
@@ -151,7 +173,9 @@ def _from_workflow(call: Call, params: "SetParams") -> Plan:
             sha256=compiled.sha256,
         ),
         definitions=compiled.definitions,
-        limits=_limits(params, compiled.limits),
+        limits=compiled.limits,
+        budget=compiled.budget,
+        terms=compiled.terms,
         delivery_node=compiled.delivery_node,
         variables=tuple(sorted(compiled.variables.items())),
     )

@@ -8,6 +8,8 @@ account in tests.
 from collections.abc import Callable
 from typing import Any, Final
 
+from graphd.core.change.clauses import budget_row, clauses_row, terms_row
+from graphd.core.definition import Terms
 from graphd.core.events import Event
 from graphd.core.model import (
     Ask,
@@ -28,6 +30,7 @@ PhaseOf = Callable[[str, str], str | None]
 """(graph, node id) → the volatile phase, if any."""
 
 TEXT_LIMIT_BYTES: Final = 4096
+_USUAL: Final = Terms()
 
 
 def no_phase(graph: str, node: str) -> str | None:
@@ -87,6 +90,7 @@ def node(graph: Graph, value: Node, phase_of: PhaseOf = no_phase, *, limit_bytes
         "priority": plan.priority,
         "changedAt": value.changed_at,
         "spent": spent(value.spent),
+        **clauses_row(plan),
     }
     if value.state != "waiting" or value.last_number:
         _add_course(wire, graph, value, phase_of, limit_bytes)
@@ -164,6 +168,10 @@ def header(graph: Graph) -> Wire:
     for name, item in (("owner", graph.owner), ("pauseReason", graph.pause_reason), ("outcome", graph.outcome)):
         if item is not None:
             wire[name] = item
+    if graph.budget is not None:
+        wire["budget"] = budget_row(graph.budget)
+    if graph.terms != _USUAL:
+        wire["terms"] = terms_row(graph.terms)
     if graph.stopping is not None:
         wire["stopping"] = stopping(graph, graph.stopping)
     if graph.delivery_node is not None:

@@ -6,21 +6,22 @@ from hashlib import sha256
 from typing import Any, Final
 
 from graphd.base.text import t
-from graphd.core.model import Definition, Limits
+from graphd.core.definition import Budget, Definition, Terms
+from graphd.core.model import Limits
 from graphd.core.plan import PlanTrouble, check_plan, collapse
 from graphd.workflows import schema
+from graphd.workflows.blocks import expand
 from graphd.workflows.diagnostics import Diagnostic, Findings, Place, Span
 from graphd.workflows.inputs import Declared, as_text, bind, declare
+from graphd.workflows.long_form import LIMITS
 from graphd.workflows.nodes import Compiler
 from graphd.workflows.read import BROKEN, Field, Fields, Reader
+from graphd.workflows.reviewing import review_lifecycle
 from graphd.workflows.source import YamlNode, compose, decode
 from graphd.workflows.templates import PromptReader, Prompts
-from graphd.workflows.warnings import warn
+from graphd.workflows.terms import budget_of, terms_of
+from graphd.workflows.warnings import Subject, warn
 
-_LIMITS: Final = {
-    "max_concurrency": "concurrency", "max_total_nodes": "max_nodes", "max_node_attempts": "attempts_per_node",
-    "max_rounds": "rounds_per_attempt", "max_replans": "replans", "max_timeout_extensions": "timeout_extensions",
-}  # fmt: skip
 _TOP: Final = Place(0, 0)
 
 
@@ -37,6 +38,8 @@ class Compiled:
     objective: str
     definitions: tuple[Definition, ...]
     limits: Limits
+    budget: Budget | None
+    terms: Terms
     delivery_node: str | None
     declared: tuple[Declared, ...]
     inputs: dict[str, Any]
@@ -112,22 +115,27 @@ class _Document:
         definitions = self._definitions(Compiler(findings, declared, values, prompts, self._defaults()))
         limits = self._limits()
         delivery: str | None = self.config["delivery_node"].value if "delivery_node" in self.config else None
+        terms = terms_of(self.root, self.config, findings)
         self._check(definitions, limits, delivery, workers)
+        if not findings.has_errors:
+            review_lifecycle(self.nodes, definitions, findings, is_deep=terms.mode == "deep")
         outcome = Result(
             None, findings.all(), tuple(declared.values()), self.title, nodes=tuple(self.nodes), definitions=definitions
         )
         if findings.has_errors:
             return outcome
         definitions = collapse(definitions)
-        warn(self.config, self.nodes, definitions, delivery, self.file_name, findings)
+        warn(Subject(self.config, tuple(self.nodes), definitions, delivery, terms), self.file_name, findings)
         diagnostics = findings.all()
         content = source.encode() if isinstance(source, str) else source
         compiled = Compiled(
             name=self.name,
             title=self.title,
-            objective=self.config["objective"].value if "objective" in self.config else self.title,
+            objective=self._objective(),
             definitions=definitions,
             limits=limits,
+            budget=budget_of(self.config),
+            terms=terms,
             delivery_node=delivery,
             declared=outcome.declared,
             inputs=dict(values or {}),
@@ -138,6 +146,12 @@ class _Document:
         )
         return replace(outcome, compiled=compiled, diagnostics=diagnostics)
 
+    def _objective(self) -> str:
+        """What the file says; else the goal that was agreed on, else the title."""
+        admission: Fields = self.root["admission"].value if "admission" in self.root else {}
+        found = self.config.get("objective") or admission.get("goal")
+        return str(found.value) if found is not None else self.title
+
     def _inputs_span(self) -> Span:
         return self.root["inputs"].name if "inputs" in self.root else _TOP
 
@@ -145,6 +159,10 @@ class _Document:
         return self.config["node_defaults"].value if "node_defaults" in self.config else {}
 
     def _definitions(self, compiler: Compiler) -> tuple[Definition, ...]:
+        if "blocks" in self.config:
+            pairs = expand(self.config["blocks"].value, compiler)
+            self.nodes = [field for field, _ in pairs]
+            return tuple(definition for _, definition in pairs)
         holder = self.config.get("nodes") or self.root.get("nodes")
         made = []
         for node in holder.value if holder is not None else []:
@@ -155,7 +173,7 @@ class _Document:
         return tuple(made)
 
     def _limits(self) -> Limits:
-        given = {ours: self.config[key].value for key, ours in _LIMITS.items() if key in self.config}
+        given = {ours: self.config[key].value for key, ours in LIMITS.items() if key in self.config}
         return Limits(**given)
 
     def _check(
@@ -182,15 +200,27 @@ class _Document:
             at = self.findings.place_in(field.node, field.value, trouble.item, trouble.item + 1)
             return at, field.path
         if trouble.item is not None and not isinstance(field.value, str):
-            inner: Any = field.value  # needs by place, input_mapping by name
-            field = inner[trouble.item]
+            field = _inside(field, trouble.item)
         return field.span, field.path
 
     def _spec_place(self, trouble: PlanTrouble, fields: Fields) -> tuple[Span, str]:
-        field = next((fields[key] for key in ("run", "prompt", "prompt_template") if key in fields), fields["id"])
+        field = next(
+            (fields[key] for key in ("run", "prompt", "prompt_template", "instruction") if key in fields), fields["id"]
+        )
         if isinstance(field.value, dict):
             field = field.value.get("inline") or next(iter(field.value.values()))
         if isinstance(trouble.item, int):
             end = field.value.find("}}", trouble.item) + 2
             return self.findings.place_in(field.node, field.value, trouble.item, end), field.path
         return field.span, field.path
+
+
+def _inside(field: Field, item: int | str) -> Field:
+    """A part of a value: needs and globs by place, the rest by name; the whole where a compiler added the part."""
+    inner: Any = field.value
+    found: Field = field
+    if isinstance(inner, dict):
+        found = inner.get(item, field)
+    elif isinstance(item, int) and item < len(inner):
+        found = inner[item]
+    return found

@@ -1,19 +1,20 @@
 """Nodes of a file to definitions of the core: spellings joined, defaults taken, prompts rendered."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from graphd.base.text import t
 from graphd.core.model import Definition, Retry
 from graphd.workflows import templates
+from graphd.workflows.clauses import clauses
 from graphd.workflows.diagnostics import Findings
 from graphd.workflows.inputs import Declared, as_text
 from graphd.workflows.read import Field, Fields
 
 _PROMPTS: Final = ("prompt_template", "prompt", "run")
 _UNREADABLE: Final = "-"  # stands for a spec that was told already, so that the plan is checked all the same
-_FEEDERS: Final = ("wait", "for_each")
+_AGENT_KEYS: Final = ("max_tool_calls", "model", "thinking", "mode", "permissions")
 
 
 @dataclass(slots=True)
@@ -35,10 +36,11 @@ class Compiler:
         needs = tuple(need.value for need in fields["depends_on"].value) if "depends_on" in fields else ()
         mapping: Fields = fields["input_mapping"].value if "input_mapping" in fields else {}
         worker = self._worker(node)
+        isolation = fields.get("isolation") or self.defaults.get("isolation")
         return Definition(
             slug=slug,
             spec=self._spec(node, worker, needs),
-            worker=worker or "shell",
+            worker=worker if worker is not None else "shell",
             title=fields["name"].value if "name" in fields else slug,
             needs=needs,
             condition=fields["condition"].value if "condition" in fields else None,
@@ -50,7 +52,28 @@ class Compiler:
             priority=fields["priority"].value if "priority" in fields else 0,
             input_mapping=tuple((name, source.value) for name, source in mapping.items()),
             report_to_parent=self._plain("report_to_parent", fields, False),
+            isolation=isolation.value if isolation is not None else None,
+            **{key: self._inner("worker_config", key, fields, None) for key in _AGENT_KEYS},
+            **clauses(fields),
         )
+
+    def of_block(self, fields: Fields, made: Definition) -> Definition:
+        """A node of a block, with what the graph's defaults say where the block is silent."""
+        isolation = self.defaults.get("isolation")
+        is_silent = "required" not in fields and "required" in self.defaults
+        return replace(
+            made,
+            required=bool(self.defaults["required"].value) if is_silent else made.required,
+            timeout_ms=self._inner("worker_config", "timeout_ms", {}, 600_000),
+            hard_timeout_ms=self._inner("worker_config", "hard_timeout_ms", {}, None),
+            retry=self._retry({}),
+            isolation=isolation.value if isolation is not None else None,
+            **{key: self._inner("worker_config", key, {}, None) for key in _AGENT_KEYS},
+        )
+
+    def text(self, written: Field, worker: str, bound: set[str]) -> str:
+        """A prompt that stands in the file, checked and filled in as far as values are known."""
+        return self._prompt(written, worker, bound)
 
     def _plain(self, key: str, fields: Fields, default: Any) -> Any:
         found = fields.get(key) or self.defaults.get(key)
@@ -82,10 +105,12 @@ class Compiler:
                     "key.twice", own.span, own.path, message, t("write prompt for an agent, or no worker")
                 )
             return "shell"
+        if own is None and "wait" in fields:
+            return ""
         found = own or self.defaults.get("worker_type")
         if found is not None:
             return str(found.value)
-        if "wait" not in fields and own is None and not _is_written(node, "worker_type", "worker", "run"):
+        if own is None and not _is_written(node, "worker_type", "worker", "run"):
             message = t("{node} has no worker", node=fields["id"].value)
             hint = t("add run: SCRIPT, or worker_type and prompt_template")
             self.findings.error("key.missing", fields["id"].span, node.path, message, hint)
@@ -103,8 +128,10 @@ class Compiler:
             self.findings.error(
                 "key.twice", present[1].name, present[1].path, message, t("keep {first}", first=present[0].written)
             )
+        if not present and "wait" in fields:
+            return ""
         if not present:
-            if worker is not None and "wait" not in fields and not _is_written(node, *_PROMPTS):
+            if worker is not None and not _is_written(node, *_PROMPTS):
                 message = t("{node} has a worker, but no prompt", node=fields["id"].value)
                 self.findings.error("key.missing", fields["id"].span, node.path, message, t("add prompt: TEXT"))
             return _UNREADABLE

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 from graphd.base.text import either, t
 from graphd.core.plan import suggestion
 from graphd.workflows import schema
+from graphd.workflows.contracts import contract_troubles
 from graphd.workflows.diagnostics import Findings, Span
 from graphd.workflows.scalars import ScalarMisread, read_scalar
 from graphd.workflows.source import YamlList, YamlMap, YamlNode, YamlScalar
@@ -138,15 +139,11 @@ class Reader:
         if not isinstance(node, YamlMap):
             return self._misfit(kind, node, path, t("start with type: object"))
         value = plain(node)
-        from jsonschema import Draft202012Validator, SchemaError  # slow to import, and few files have a schema
-
-        try:
-            Draft202012Validator.check_schema(value)
-        except SchemaError as trouble:
-            message = t("no JSON Schema: {trouble}", trouble=trouble.message[:200])
-            self.findings.error("schema.malformed", node, path, message, t("see JSON Schema 2020-12"))
-            return BROKEN
-        return value
+        troubles = list(contract_troubles(value))
+        for trouble in troubles:
+            at, where = _place(node, trouble.path, path)
+            self.findings.error("schema.malformed", at, where, trouble.message, trouble.hint)
+        return BROKEN if troubles else value
 
     def _table(self, table: schema.Table, node: YamlNode, path: str) -> Any:
         if not isinstance(node, YamlMap):
@@ -218,6 +215,19 @@ class Reader:
             at = node.entries[present[1]][0] if present and present[1] in node.entries else node
             code = "key.twice" if present else "key.missing"
             self.findings.error(code, at, path, message, hint)
+
+
+def _place(node: YamlNode, steps: tuple[str | int, ...], path: str) -> tuple[Span, str]:
+    """Where a part of a value stands: a key at its name, an entry of a list itself."""
+    at: Span = node
+    for step in steps:
+        if isinstance(node, YamlMap) and isinstance(step, str) and step in node.entries:
+            at, node = node.entries[step]
+            path = f"{path}.{_shown(step)}"
+        elif isinstance(node, YamlList) and isinstance(step, int) and step < len(node.items):
+            at = node = node.items[step]
+            path = f"{path}[{step}]"
+    return at, path
 
 
 def _last(path: str) -> str:

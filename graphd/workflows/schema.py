@@ -145,7 +145,7 @@ FAILURES = (
     "agent_missing",
     "lost",
 )
-AGENTS = t("it is told to agents, which come with the agent drivers")
+TREES = t("work trees of their own are not made yet")
 ISOLATION = Text(("none", "graph", "node"))
 
 WORKER_CONFIG = Table(
@@ -153,11 +153,11 @@ WORKER_CONFIG = Table(
     (
         Key("timeout_ms", TIMEOUT, 600_000, doc=t("the clock starts when the slot is taken")),
         Key("hard_timeout_ms", TIMEOUT, doc=t("ends the attempt without asking")),
-        Key("max_tool_calls", Int(1, 1_000_000), later=AGENTS),
-        Key("model", Text(), later=AGENTS, doc=t("advanced, standard or a name")),
-        Key("thinking", Text(("low", "medium", "high", "max")), later=AGENTS),
-        Key("mode", Text(), later=AGENTS),
-        Key("permissions", Text(("read", "edit", "full")), later=AGENTS),
+        Key("max_tool_calls", Int(1, 1_000_000)),
+        Key("model", Text(), doc=t("advanced, standard or a name")),
+        Key("thinking", Text(("low", "medium", "high", "max"))),
+        Key("mode", Text()),
+        Key("permissions", Text(("read", "edit", "full"))),
     ),
 )
 RETRY = Table(
@@ -176,7 +176,7 @@ NODE_DEFAULTS = Table(
         Key("worker_type", Text(), short=("worker",)),
         Key("worker_config", WORKER_CONFIG),
         Key("retry", RETRY),
-        Key("isolation", ISOLATION, "none", later=t("work trees come after the engine"), harmless=("none",)),
+        Key("isolation", ISOLATION, "none", later=TREES, harmless=("none",)),
     ),
 )
 PROMPT_ID = Text(pattern=r"[A-Za-z0-9][A-Za-z0-9_.-]*", meaning=t("a file's name in .agents/prompts/ without .md"))
@@ -188,7 +188,7 @@ PROMPT_TEMPLATE = Table(
 )
 PROMPT_FILE = Table("prompt", (Key("file", PROMPT_ID, is_required=True),))
 GATE = Table("gate", (Key("revise", SLUG), Key("max_revisions", Int(0, 100), 2)))
-APPROVAL = Table("approval", (Key("prompt", Text(), is_required=True), Key("default", Text())))
+APPROVAL = Table("approval", (Key("prompt", Text()), Key("default", Text(("allow", "deny")))))
 VERIFY = Table(
     "verify",
     (Key("run", Text()), Key("worker_type", Text(), short=("worker",)), Key("criteria", Text())),
@@ -196,7 +196,11 @@ VERIFY = Table(
 )
 WAIT = Table(
     "wait",
-    (Key("until", Text(meaning=t("a time or a duration"))), Key("signal", Text()), Key("timeout_s", Number(0))),
+    (
+        Key("until", Text(meaning=t("a time or a duration"))),
+        Key("signal", Text()),
+        Key("timeout_s", Number(0.001, 31_622_400)),
+    ),
     exactly_one=(("until", "signal"),),
 )
 REVIEW = Table(
@@ -226,13 +230,11 @@ NODE = Table(
         Key(
             "approval",
             Either((Bool(), APPROVAL), t("true or {prompt, default}")),
-            later=t("asks come with the agent drivers"),
-            harmless=(False,),
         ),
         Key("on_lost", Text(("resume", "pause", "fail")), "resume"),
-        Key("unattended_extensions", Int(0, 1000), 2, later=t("a shell's deadline is hard, and agents come later")),
-        Key("artifacts", GLOBS, later=t("a shell script can test for its own files: test -s FILE"), harmless=([],)),
-        Key("wait", WAIT, later=t("durable timers and signals come after the engine")),
+        Key("unattended_extensions", Int(0, 1000), 2),
+        Key("artifacts", GLOBS),
+        Key("wait", WAIT),
         Key("prompt_template", PROMPT_TEMPLATE),
         Key("prompt", Either((Text(), PROMPT_FILE), t("a text or {file: name}")), doc=t("short for prompt_template")),
         Key("run", Text(meaning=t("a script")), doc=t("short for a shell worker with this script")),
@@ -241,19 +243,19 @@ NODE = Table(
             MapOf(Text(meaning=t("slug, slug.output or slug.output.a.b")), meaning=t("a map of names to sources")),
         ),
         Key("condition", Text(meaning=t("a condition")), doc=t("decides whether the node runs")),
-        Key("gate", GATE, later=t("gates come after the engine; a condition on a need's output works today")),
-        Key("output_schema", Schema(), later=t("contracts come with the agent drivers")),
+        Key("gate", GATE),
+        Key("output_schema", Schema()),
         Key(
             "verify", VERIFY, later=t("a shell node's exit code is its evidence; put the check into a node of its own")
         ),
         Key("worker_config", WORKER_CONFIG),
         Key("retry", RETRY),
         Key("report_to_parent", Bool(), False),
-        Key("review", REVIEW, later=t("the review lifecycle comes with gates")),
-        Key("isolation", ISOLATION, "none", later=t("work trees come after the engine"), harmless=("none",)),
+        Key("review", REVIEW),
+        Key("isolation", ISOLATION, "none", later=TREES, harmless=("none",)),
         Key("priority", Int(-100, 100), 0),
-        Key("writes", GLOBS, later=t("order two writers by a need between them"), harmless=([],)),
-        Key("for_each", FOR_EACH, later=t("a script can loop over its input file")),
+        Key("writes", GLOBS),
+        Key("for_each", FOR_EACH),
     ),
 )
 BLOCK = Table(
@@ -273,14 +275,17 @@ BLOCK = Table(
     ),
 )
 NODES = ListOf(NODE, t("a list of nodes"))
-BUDGET = Table("budget", (Key("tokens", Int(1)), Key("cost_usd", Number(0)), Key("wall_seconds", Number(0))))
+BUDGET = Table(
+    "budget",
+    (Key("tokens", Int(1, 2**53)), Key("cost_usd", Number(0, 1e9)), Key("wall_seconds", Number(0.001, 1e9))),
+)
 CONFIG = Table(
     "config",
     (
         Key("name", Text(pattern=NAME, meaning=t("a name of A-Z a-z 0-9 _ -")), doc=t("default the file's stem")),
         Key("objective", Text(), doc=t("the end that the whole graph serves")),
         Key("nodes", NODES),
-        Key("blocks", ListOf(BLOCK, t("a list of blocks")), later=t("write the nodes out")),
+        Key("blocks", ListOf(BLOCK, t("a list of blocks"))),
         Key("node_defaults", NODE_DEFAULTS),
         Key("max_concurrency", Int(1, 64), 5),
         Key("max_total_nodes", Int(1, 10_000), 100),
@@ -288,15 +293,13 @@ CONFIG = Table(
         Key("max_replans", Int(0, 10), 3),
         Key("max_node_attempts", Int(1, 100), 5),
         Key("max_timeout_extensions", Int(0, 1000), 20),
-        Key("budget", BUDGET, later=t("shell nodes spend no tokens; bound the time by timeout_ms")),
+        Key("budget", BUDGET),
         Key(
             "on_required_failure",
             Text(("drain", "stop")),
             "drain",
-            later=t("independent branches are drained"),
-            harmless=("drain",),
         ),
-        Key("isolation", ISOLATION, "none", later=t("work trees come after the engine"), harmless=("none",)),
+        Key("isolation", ISOLATION, "none", later=TREES, harmless=("none",)),
         Key(
             "on_shared_tree",
             Text(("notice", "serialise")),
@@ -305,7 +308,7 @@ CONFIG = Table(
             harmless=("notice",),
         ),
         Key("delivery_node", SLUG, doc=t("whose output is the graph's result")),
-        Key("final_check", Bool(), False, later=t("add a last node that checks"), harmless=(False,)),
+        Key("final_check", Bool(), False),
     ),
     exactly_one=(("nodes", "blocks"),),
 )
@@ -353,10 +356,8 @@ ROOT = Table(
             "mode",
             Text(("standard", "deep")),
             "standard",
-            later=t("a deep run starts from an agreed brief"),
-            harmless=("standard",),
         ),
-        Key("admission", ADMISSION, later=t("the agreed brief comes with deep mode")),
+        Key("admission", ADMISSION),
         Key("config", CONFIG),
         Key("nodes", NODES, doc=t("where config has nothing else")),
     ),

@@ -72,6 +72,11 @@ class YamlMap:
 YamlNode: TypeAlias = YamlScalar | YamlList | YamlMap
 
 
+def is_printable(text: str) -> bool:
+    """Whether a text can stand in a file as it is, line ends and tabs included."""
+    return _FORBIDDEN.search(text) is None
+
+
 def decode(source: bytes | str) -> tuple[str, Findings]:
     """The text of a file without its BOM; where findings say that it is unreadable, it is empty."""
     if isinstance(source, str):

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphd.base.text import t
-from graphd.core.model import Definition
+from graphd.core.final import with_final
 from graphd.core.plan import effective_required, waves
 from graphd.workflows.compile import Compiled, compile_source
 from graphd.workflows.diagnostics import Diagnostic
+from graphd.workflows.long_form import long_config, long_form
 from graphd.workflows.schema import BUILT_IN_WORKERS
 from graphd.workflows.templates import PromptReader
 
@@ -35,10 +36,15 @@ class WorkflowRefused(Exception):
 
 @dataclass(slots=True, frozen=True)
 class Explained:
-    """The compiled plan for readers: nodes with the long keys of workflow.md, layers by longest path."""
+    """The compiled plan for readers: nodes with the long keys of workflow.md, layers by longest path.
+
+    `config` is what the graph has beside its nodes, where it is not at its default. `gn-final` is among the nodes,
+    though no file may name it.
+    """
 
     title: str
     objective: str
+    config: dict[str, Any]
     nodes: list[dict[str, Any]]
     waves: list[list[str]]
     warnings: list[Diagnostic]
@@ -96,9 +102,11 @@ def explain(
     plan = result.compiled
     if plan is None:
         raise WorkflowRefused(result.diagnostics)
-    required = effective_required(plan.definitions, plan.delivery_node)
-    nodes = [long_form(definition, is_required=definition.slug in required) for definition in plan.definitions]
-    return Explained(plan.title, plan.objective, nodes, waves(plan.definitions), list(plan.warnings))
+    definitions = with_final(plan.definitions) if plan.terms.final_check else plan.definitions
+    required = effective_required(definitions, plan.delivery_node)
+    nodes = [long_form(definition, is_required=definition.slug in required) for definition in definitions]
+    config = long_config(limits=plan.limits, budget=plan.budget, terms=plan.terms, delivery_node=plan.delivery_node)
+    return Explained(plan.title, plan.objective, config, nodes, waves(definitions), list(plan.warnings))
 
 
 def summarise(source: bytes | str, *, name: str | None = None, workers: Collection[str] = BUILT_IN_WORKERS) -> Summary:
@@ -114,32 +122,6 @@ def summarise(source: bytes | str, *, name: str | None = None, workers: Collecti
         for d in result.declared
     }
     return Summary(result.title or name or "", inputs, result.compiled is not None)
-
-
-def long_form(definition: Definition, *, is_required: bool) -> dict[str, Any]:
-    """One node in the long spelling; what is at its default is left out, `required` apart."""
-    retry = definition.retry
-    optional: dict[str, tuple[Any, Any]] = {
-        "condition": (definition.condition, None),
-        "input_mapping": (dict(definition.input_mapping), {}),
-        "on_lost": (definition.on_lost, "resume"),
-        "priority": (definition.priority, 0),
-        "report_to_parent": (definition.report_to_parent, False),
-    }
-    config: dict[str, Any] = {"timeout_ms": definition.timeout_ms}
-    if definition.hard_timeout_ms is not None:
-        config["hard_timeout_ms"] = definition.hard_timeout_ms
-    return {
-        "id": definition.slug,
-        "name": definition.title or definition.slug,
-        "worker_type": definition.worker,
-        "depends_on": list(definition.needs),
-        "required": is_required,
-        "prompt_template": {"inline": definition.spec},
-        "worker_config": config,
-        "retry": {"max": retry.max, "backoff_s": retry.backoff_s, "on": list(retry.on)},
-        **{key: value for key, (value, usual) in optional.items() if value != usual},
-    }
 
 
 def _no_prompts(prompt: str) -> bytes | None:

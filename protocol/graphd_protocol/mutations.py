@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from graphd_protocol.clauses import Approval, Budget, ForEach, Gate, Pruned, Review, Verify, Wait
+from graphd_protocol.states import Permissions
 from graphd_protocol.values import Limits, Retry, Snapshot, Wire
 
 
@@ -26,9 +28,10 @@ class NodeParams(Wire):
     """A node given inline to `set`."""
 
     slug: str
-    spec: str
+    spec: str = ""
     title: str = ""
-    worker: str = "shell"
+    worker: str | None = None
+    """Default: `shell`; nobody for a node that waits."""
     needs: list[str] = []
     condition: str | None = None
     required: bool = True
@@ -39,6 +42,23 @@ class NodeParams(Wire):
     priority: int = Field(default=0, ge=-100, le=100)
     input_mapping: dict[str, str] = {}
     report_to_parent: bool = False
+    gate: Gate | None = None
+    verify: Verify | None = None
+    output_schema: dict[str, Any] | None = None
+    approval: bool | Approval | None = None
+    wait: Wait | None = None
+    """A node that waits has no spec and no worker."""
+    for_each: ForEach | None = None
+    review: Review | None = None
+    artifacts: list[str] = []
+    writes: list[str] = []
+    isolation: Literal["none", "graph", "node"] | None = None
+    permissions: Permissions | None = None
+    model: str | None = None
+    thinking: Literal["low", "medium", "high", "max"] | None = None
+    mode: str | None = None
+    max_tool_calls: int | None = Field(default=None, ge=1, le=1_000_000)
+    unattended_extensions: int | None = Field(default=None, ge=0, le=1000)
 
 
 class SetParams(Wire):
@@ -55,7 +75,18 @@ class SetParams(Wire):
     inputs: dict[str, Any] = {}
     title: str | None = None
     owner: str | None = None
+    budget: Budget | None = None
+    """Key by key before what the workflow says; the same goes for `limits`."""
     limits: Limits | None = None
+    prune: list[Pruned] = []
+    """Nodes that are taken out of the workflow; what they need passes to what needed them."""
+    extend: list[NodeParams] = []
+    """Nodes that are added to the workflow."""
+    delivery_node: str | None = None
+    on_required_failure: Literal["drain", "stop"] | None = None
+    isolation: Literal["none", "graph", "node"] | None = None
+    on_shared_tree: Literal["notice", "serialise"] | None = None
+    final_check: bool | None = None
     start: bool = True
     replace: str | None = None
     """A graph that is cleared in the same commit."""

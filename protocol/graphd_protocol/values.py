@@ -7,9 +7,10 @@ default here is None or an empty list, unless `alwaysThere` is said of it. Sourc
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
+from graphd_protocol.bases import Wire as Wire
+from graphd_protocol.clauses import Approval, Budget, ForEach, Gate, Item, Review, Terms, Verify, Wait
 from graphd_protocol.states import (
     ActorKind,
     AskKind,
@@ -21,23 +22,12 @@ from graphd_protocol.states import (
     GraphStatus,
     NodeState,
     Outcome,
+    Permissions,
     Phase,
     Role,
     SkipReason,
     StopVerb,
 )
-
-
-class Wire(BaseModel):
-    """Base of everything on the wire."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="forbid",
-        frozen=True,
-        use_attribute_docstrings=True,
-    )
 
 
 class Output(Wire):
@@ -102,6 +92,23 @@ class Node(Wire):
     retry: Retry
     report_to_parent: bool
     priority: int
+    gate: Gate | None = None
+    verify: Verify | None = None
+    output_schema: dict[str, Any] | None = None
+    approval: Approval | None = None
+    wait: Wait | None = None
+    for_each: ForEach | None = None
+    item: Item | None = None
+    review: Review | None = None
+    artifacts: list[str] = []
+    writes: list[str] = []
+    isolation: Literal["none", "graph", "node"] | None = None
+    permissions: Permissions | None = None
+    model: str | None = None
+    thinking: str | None = None
+    mode: str | None = None
+    max_tool_calls: int | None = None
+    unattended_extensions: int | None = None
     not_before: int | None = None
     """It is tried again then."""
     changed_at: int
@@ -207,6 +214,9 @@ class Header(Wire):
     """How many nodes are in each state; states without any are left out."""
     spent: Spent
     limits: Limits
+    budget: Budget | None = None
+    terms: Terms | None = None
+    """Left out where they are the usual ones."""
     workspace: str
     source: Source
     delivery_node: str | None = None

@@ -24,8 +24,10 @@ class ExplainResult(Wire):
 
     title: str
     objective: str
+    config: dict[str, Any] | None = None
+    """What the graph has beside its nodes, where it is not at its default; in the words of a workflow file."""
     nodes: list[dict[str, Any]]
-    """In the words of a workflow file, everything written out."""
+    """The same for nodes, everything written out."""
     waves: list[list[str]]
     """What can run together."""
     warnings: list[Diagnostic]

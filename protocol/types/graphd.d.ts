@@ -54,6 +54,20 @@ export interface AgentsParams {
   probe?: boolean;
 }
 
+/** A person is asked before the node takes a slot. */
+export interface Approval {
+  prompt: string;
+  /** The answer where nobody can be asked. */
+  default?: "allow" | "deny" | null;
+}
+
+/** A person is asked before the node takes a slot. */
+export interface ApprovalInput {
+  prompt?: string;
+  /** The answer where nobody can be asked. */
+  default?: "allow" | "deny" | null;
+}
+
 /** A question that waits for an answer. */
 export interface Ask {
   id: string;
@@ -144,6 +158,20 @@ export interface BadField {
   expected: string;
   got: string;
   suggestions?: string[];
+}
+
+/** What a graph may use over its life; what is left out is not bounded. */
+export interface Budget {
+  tokens?: number | null;
+  costUsd?: number | null;
+  wallSeconds?: number | null;
+}
+
+/** What a graph may use over its life; what is left out is not bounded. */
+export interface BudgetInput {
+  tokens?: number | null;
+  costUsd?: number | null;
+  wallSeconds?: number | null;
 }
 
 /** `workgraph/cancel`. */
@@ -354,7 +382,9 @@ export interface Event {
 export interface ExplainResult {
   title: string;
   objective: string;
-  /** In the words of a workflow file, everything written out. */
+  /** What the graph has beside its nodes, where it is not at its default; in the words of a workflow file. */
+  config?: Record<string, unknown> | null;
+  /** The same for nodes, everything written out. */
   nodes: Record<string, unknown>[];
   /** What can run together. */
   waves: string[][];
@@ -397,6 +427,32 @@ export interface FinishParams {
   reason: string;
 }
 
+/** One node per item of a list. */
+export interface ForEach {
+  in: string;
+  as: string;
+  max: number;
+}
+
+/** One node per item of a list. */
+export interface ForEachInput {
+  in: string;
+  as: string;
+  max?: number;
+}
+
+/** The node's output is a verdict; REVISE sends the path from `revise` back. */
+export interface Gate {
+  revise?: string | null;
+  maxRevisions: number;
+}
+
+/** The node's output is a verdict; REVISE sends the path from `revise` back. */
+export interface GateInput {
+  revise?: string | null;
+  maxRevisions?: number;
+}
+
 /** What a graph may use, has used, and has set aside. */
 export interface GraphBudget {
   graph: string;
@@ -435,6 +491,9 @@ export interface Header {
   counts: Record<string, number>;
   spent: Spent;
   limits: Limits;
+  budget?: Budget | null;
+  /** Left out where they are the usual ones. */
+  terms?: Terms | null;
   workspace: string;
   source: Source;
   /** Its output is the graph's result. */
@@ -518,6 +577,13 @@ export interface ImportParams {
   settle?: boolean;
 }
 
+/** A node that a `forEach` node made: whose, which (from 1), and the item as JSON. */
+export interface Item {
+  of: string;
+  index: number;
+  value: string;
+}
+
 /** Bounds of one graph. */
 export interface Limits {
   concurrency: number;
@@ -588,6 +654,23 @@ export interface Node {
   retry: Retry;
   reportToParent: boolean;
   priority: number;
+  gate?: Gate | null;
+  verify?: Verify | null;
+  outputSchema?: Record<string, unknown> | null;
+  approval?: Approval | null;
+  wait?: Wait | null;
+  forEach?: ForEach | null;
+  item?: Item | null;
+  review?: Review | null;
+  artifacts?: string[];
+  writes?: string[];
+  isolation?: "none" | "graph" | "node" | null;
+  permissions?: Permissions | null;
+  model?: string | null;
+  thinking?: string | null;
+  mode?: string | null;
+  maxToolCalls?: number | null;
+  unattendedExtensions?: number | null;
   /** It is tried again then. */
   notBefore?: number | null;
   /** The rev of its last change. */
@@ -609,9 +692,10 @@ export interface NodeActivity {
 /** A node given inline to `set`. */
 export interface NodeParams {
   slug: string;
-  spec: string;
+  spec?: string;
   title?: string;
-  worker?: string;
+  /** Default: `shell`; nobody for a node that waits. */
+  worker?: string | null;
   needs?: string[];
   condition?: string | null;
   required?: boolean;
@@ -622,6 +706,23 @@ export interface NodeParams {
   priority?: number;
   inputMapping?: Record<string, string>;
   reportToParent?: boolean;
+  gate?: GateInput | null;
+  verify?: VerifyInput | null;
+  outputSchema?: Record<string, unknown> | null;
+  approval?: boolean | ApprovalInput | null;
+  /** A node that waits has no spec and no worker. */
+  wait?: WaitInput | null;
+  forEach?: ForEachInput | null;
+  review?: ReviewInput | null;
+  artifacts?: string[];
+  writes?: string[];
+  isolation?: "none" | "graph" | "node" | null;
+  permissions?: Permissions | null;
+  model?: string | null;
+  thinking?: "low" | "medium" | "high" | "max" | null;
+  mode?: string | null;
+  maxToolCalls?: number | null;
+  unattendedExtensions?: number | null;
 }
 
 /** Names a node of a graph. */
@@ -729,6 +830,8 @@ export interface PauseParams {
   reason?: string | null;
 }
 
+export type Permissions = "read" | "edit" | "full";
+
 export type Phase = "starting" | "adopting" | "resuming" | "working" | "awaiting_permission" | "awaiting_input" | "verifying" | "merging" | "joining" | "stopping" | "stuck" | "queued" | "cooling_down";
 
 /** A layered drawing, and its twin in words. */
@@ -785,6 +888,12 @@ export interface ProcessEntry {
   cpuS: number;
   keeperPid?: number | null;
   state: AttemptState;
+}
+
+/** A node that is taken out of a workflow at its start, and why. */
+export interface Pruned {
+  node: string;
+  reason: string;
 }
 
 /** `workgraph/purge`: one ended graph, or all that ended so long ago. */
@@ -882,6 +991,20 @@ export interface RetryParams {
   all?: boolean;
 }
 
+/** The node's place in a review. */
+export interface Review {
+  phase: "design" | "diff";
+  implementationNodeId?: string | null;
+  verificationNodeId?: string | null;
+}
+
+/** The node's place in a review. */
+export interface ReviewInput {
+  phase: "design" | "diff";
+  implementationNodeId?: string | null;
+  verificationNodeId?: string | null;
+}
+
 /** `workgraph/revoke`: a standing answer covers nothing more. */
 export interface RevokeParams {
   ask: string;
@@ -907,7 +1030,18 @@ export interface SetParams {
   inputs?: Record<string, unknown>;
   title?: string | null;
   owner?: string | null;
+  /** Key by key before what the workflow says; the same goes for `limits`. */
+  budget?: BudgetInput | null;
   limits?: LimitsInput | null;
+  /** Nodes that are taken out of the workflow; what they need passes to what needed them. */
+  prune?: Pruned[];
+  /** Nodes that are added to the workflow. */
+  extend?: NodeParams[];
+  deliveryNode?: string | null;
+  onRequiredFailure?: "drain" | "stop" | null;
+  isolation?: "none" | "graph" | "node" | null;
+  onSharedTree?: "notice" | "serialise" | null;
+  finalCheck?: boolean | null;
   start?: boolean;
   /** A graph that is cleared in the same commit. */
   replace?: string | null;
@@ -942,6 +1076,9 @@ export interface Snapshot {
   counts: Record<string, number>;
   spent: Spent;
   limits: Limits;
+  budget?: Budget | null;
+  /** Left out where they are the usual ones. */
+  terms?: Terms | null;
   workspace: string;
   source: Source;
   /** Its output is the graph's result. */
@@ -1011,6 +1148,18 @@ export interface SubscribeResult {
   graphs: Changed[];
 }
 
+/** What a graph was set under, beside limits and budget. */
+export interface Terms {
+  mode: "standard" | "deep";
+  /** SHA-256 of the brief that a deep run started from. */
+  admission?: string | null;
+  onRequiredFailure: "drain" | "stop";
+  isolation: "none" | "graph" | "node";
+  onSharedTree: "notice" | "serialise";
+  finalCheck: boolean;
+  pruned?: Pruned[];
+}
+
 /** What is left of a graph that was cleared. */
 export interface Tombstone {
   id: string;
@@ -1057,6 +1206,34 @@ export interface UnsubscribeParams {
 /** `workgraph/validate`. */
 export interface ValidateResult {
   diagnostics: Diagnostic[];
+}
+
+/** How a result is checked: a command, or a worker with criteria. */
+export interface Verify {
+  run?: string | null;
+  worker?: string | null;
+  criteria: string;
+}
+
+/** How a result is checked: a command, or a worker with criteria. */
+export interface VerifyInput {
+  run?: string | null;
+  worker?: string | null;
+  criteria?: string;
+}
+
+/** The node has no worker: it settles at a time (`until`), or by a signal. */
+export interface Wait {
+  until?: string | null;
+  signal?: string | null;
+  timeoutS?: number | null;
+}
+
+/** The node has no worker: it settles at a time (`until`), or by a signal. */
+export interface WaitInput {
+  until?: string | null;
+  signal?: string | null;
+  timeoutS?: number | null;
 }
 
 /** One reason why a node or a graph is where it is, and what to type next. */

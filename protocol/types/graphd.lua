@@ -48,6 +48,16 @@
 ---@class graphd.AgentsParams
 ---@field probe? boolean
 
+--- A person is asked before the node takes a slot.
+---@class graphd.Approval
+---@field prompt string
+---@field default? "allow"|"deny"|nil The answer where nobody can be asked.
+
+--- A person is asked before the node takes a slot.
+---@class graphd.ApprovalInput
+---@field prompt? string
+---@field default? "allow"|"deny"|nil The answer where nobody can be asked.
+
 --- A question that waits for an answer.
 ---@class graphd.Ask
 ---@field id string
@@ -147,6 +157,18 @@
 ---@field expected string
 ---@field got string
 ---@field suggestions? string[]
+
+--- What a graph may use over its life; what is left out is not bounded.
+---@class graphd.Budget
+---@field tokens? integer|nil
+---@field costUsd? number|nil
+---@field wallSeconds? number|nil
+
+--- What a graph may use over its life; what is left out is not bounded.
+---@class graphd.BudgetInput
+---@field tokens? integer|nil
+---@field costUsd? number|nil
+---@field wallSeconds? number|nil
 
 --- `workgraph/cancel`.
 ---@class graphd.CancelParams
@@ -313,7 +335,8 @@
 ---@class graphd.ExplainResult
 ---@field title string
 ---@field objective string
----@field nodes table<string, any>[] In the words of a workflow file, everything written out.
+---@field config? table<string, any>|nil What the graph has beside its nodes, where it is not at its default; in the words of a workflow file.
+---@field nodes table<string, any>[] The same for nodes, everything written out.
 ---@field waves string[][] What can run together.
 ---@field warnings graphd.Diagnostic[]
 
@@ -351,6 +374,28 @@
 ---@field dryRun? boolean Answer with a `preview`, change nothing.
 ---@field settle? boolean Answer when the last process has ended, or after a while.
 ---@field reason string
+
+--- One node per item of a list.
+---@class graphd.ForEach
+---@field in string
+---@field as string
+---@field max integer
+
+--- One node per item of a list.
+---@class graphd.ForEachInput
+---@field in string
+---@field as string
+---@field max? integer
+
+--- The node's output is a verdict; REVISE sends the path from `revise` back.
+---@class graphd.Gate
+---@field revise? string|nil
+---@field maxRevisions integer
+
+--- The node's output is a verdict; REVISE sends the path from `revise` back.
+---@class graphd.GateInput
+---@field revise? string|nil
+---@field maxRevisions? integer
 
 --- What a graph may use, has used, and has set aside.
 ---@class graphd.GraphBudget
@@ -392,6 +437,8 @@
 ---@field counts table<string, integer> How many nodes are in each state; states without any are left out.
 ---@field spent graphd.Spent
 ---@field limits graphd.Limits
+---@field budget? graphd.Budget|nil
+---@field terms? graphd.Terms|nil Left out where they are the usual ones.
 ---@field workspace string
 ---@field source graphd.Source
 ---@field deliveryNode? string|nil Its output is the graph's result.
@@ -461,6 +508,12 @@
 ---@field dryRun? boolean
 ---@field settle? boolean
 
+--- A node that a `forEach` node made: whose, which (from 1), and the item as JSON.
+---@class graphd.Item
+---@field of string
+---@field index integer
+---@field value string
+
 --- Bounds of one graph.
 ---@class graphd.Limits
 ---@field concurrency integer
@@ -523,6 +576,23 @@
 ---@field retry graphd.Retry
 ---@field reportToParent boolean
 ---@field priority integer
+---@field gate? graphd.Gate|nil
+---@field verify? graphd.Verify|nil
+---@field outputSchema? table<string, any>|nil
+---@field approval? graphd.Approval|nil
+---@field wait? graphd.Wait|nil
+---@field forEach? graphd.ForEach|nil
+---@field item? graphd.Item|nil
+---@field review? graphd.Review|nil
+---@field artifacts? string[]
+---@field writes? string[]
+---@field isolation? "none"|"graph"|"node"|nil
+---@field permissions? graphd.Permissions|nil
+---@field model? string|nil
+---@field thinking? string|nil
+---@field mode? string|nil
+---@field maxToolCalls? integer|nil
+---@field unattendedExtensions? integer|nil
 ---@field notBefore? integer|nil It is tried again then.
 ---@field changedAt integer The rev of its last change.
 ---@field startedAt? integer|nil
@@ -540,9 +610,9 @@
 --- A node given inline to `set`.
 ---@class graphd.NodeParams
 ---@field slug string
----@field spec string
+---@field spec? string
 ---@field title? string
----@field worker? string
+---@field worker? string|nil Default: `shell`; nobody for a node that waits.
 ---@field needs? string[]
 ---@field condition? string|nil
 ---@field required? boolean
@@ -553,6 +623,22 @@
 ---@field priority? integer
 ---@field inputMapping? table<string, string>
 ---@field reportToParent? boolean
+---@field gate? graphd.GateInput|nil
+---@field verify? graphd.VerifyInput|nil
+---@field outputSchema? table<string, any>|nil
+---@field approval? boolean|graphd.ApprovalInput|nil
+---@field wait? graphd.WaitInput|nil A node that waits has no spec and no worker.
+---@field forEach? graphd.ForEachInput|nil
+---@field review? graphd.ReviewInput|nil
+---@field artifacts? string[]
+---@field writes? string[]
+---@field isolation? "none"|"graph"|"node"|nil
+---@field permissions? graphd.Permissions|nil
+---@field model? string|nil
+---@field thinking? "low"|"medium"|"high"|"max"|nil
+---@field mode? string|nil
+---@field maxToolCalls? integer|nil
+---@field unattendedExtensions? integer|nil
 
 --- Names a node of a graph.
 ---@class graphd.NodeRef
@@ -656,6 +742,11 @@
 ---@field settleSeconds? number|nil
 ---@field reason? string|nil
 
+---@alias graphd.Permissions
+---| "read"
+---| "edit"
+---| "full"
+
 ---@alias graphd.Phase
 ---| "starting"
 ---| "adopting"
@@ -716,6 +807,11 @@
 ---@field cpuS number
 ---@field keeperPid? integer|nil
 ---@field state graphd.AttemptState
+
+--- A node that is taken out of a workflow at its start, and why.
+---@class graphd.Pruned
+---@field node string
+---@field reason string
 
 --- `workgraph/purge`: one ended graph, or all that ended so long ago.
 ---@class graphd.PurgeParams
@@ -788,6 +884,18 @@
 ---@field node? string|nil
 ---@field all? boolean
 
+--- The node's place in a review.
+---@class graphd.Review
+---@field phase "design"|"diff"
+---@field implementationNodeId? string|nil
+---@field verificationNodeId? string|nil
+
+--- The node's place in a review.
+---@class graphd.ReviewInput
+---@field phase "design"|"diff"
+---@field implementationNodeId? string|nil
+---@field verificationNodeId? string|nil
+
 --- `workgraph/revoke`: a standing answer covers nothing more.
 ---@class graphd.RevokeParams
 ---@field ask string
@@ -815,7 +923,15 @@
 ---@field inputs? table<string, any>
 ---@field title? string|nil
 ---@field owner? string|nil
+---@field budget? graphd.BudgetInput|nil Key by key before what the workflow says; the same goes for `limits`.
 ---@field limits? graphd.LimitsInput|nil
+---@field prune? graphd.Pruned[] Nodes that are taken out of the workflow; what they need passes to what needed them.
+---@field extend? graphd.NodeParams[] Nodes that are added to the workflow.
+---@field deliveryNode? string|nil
+---@field onRequiredFailure? "drain"|"stop"|nil
+---@field isolation? "none"|"graph"|"node"|nil
+---@field onSharedTree? "notice"|"serialise"|nil
+---@field finalCheck? boolean|nil
 ---@field start? boolean
 ---@field replace? string|nil A graph that is cleared in the same commit.
 ---@field requestId? string|nil Applied once, whatever happens to the connection.
@@ -849,6 +965,8 @@
 ---@field counts table<string, integer> How many nodes are in each state; states without any are left out.
 ---@field spent graphd.Spent
 ---@field limits graphd.Limits
+---@field budget? graphd.Budget|nil
+---@field terms? graphd.Terms|nil Left out where they are the usual ones.
 ---@field workspace string
 ---@field source graphd.Source
 ---@field deliveryNode? string|nil Its output is the graph's result.
@@ -907,6 +1025,16 @@
 ---@field store string
 ---@field graphs graphd.Changed[]
 
+--- What a graph was set under, beside limits and budget.
+---@class graphd.Terms
+---@field mode "standard"|"deep"
+---@field admission? string|nil SHA-256 of the brief that a deep run started from.
+---@field onRequiredFailure "drain"|"stop"
+---@field isolation "none"|"graph"|"node"
+---@field onSharedTree "notice"|"serialise"
+---@field finalCheck boolean
+---@field pruned? graphd.Pruned[]
+
 --- What is left of a graph that was cleared.
 ---@class graphd.Tombstone
 ---@field id string
@@ -942,6 +1070,30 @@
 --- `workgraph/validate`.
 ---@class graphd.ValidateResult
 ---@field diagnostics graphd.Diagnostic[]
+
+--- How a result is checked: a command, or a worker with criteria.
+---@class graphd.Verify
+---@field run? string|nil
+---@field worker? string|nil
+---@field criteria string
+
+--- How a result is checked: a command, or a worker with criteria.
+---@class graphd.VerifyInput
+---@field run? string|nil
+---@field worker? string|nil
+---@field criteria? string
+
+--- The node has no worker: it settles at a time (`until`), or by a signal.
+---@class graphd.Wait
+---@field until? string|nil
+---@field signal? string|nil
+---@field timeoutS? number|nil
+
+--- The node has no worker: it settles at a time (`until`), or by a signal.
+---@class graphd.WaitInput
+---@field until? string|nil
+---@field signal? string|nil
+---@field timeoutS? number|nil
 
 --- One reason why a node or a graph is where it is, and what to type next.
 ---@class graphd.Why

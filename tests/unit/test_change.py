@@ -14,6 +14,7 @@ from graphd.core.change import (
     GraphValue,
     MalformedChange,
     Tombstone,
+    clauses,
     decode,
     encode_v1,
     encode_v2,
@@ -186,7 +187,12 @@ def test_the_keys_of_version_2_are_the_wire_models_fields() -> None:
         "HISTORY_2": wire.HistoryEntry,
         "LIMITS_2": wire.Limits, "SOURCE_2": wire.Source, "ASK_2": wire.Ask,
     }  # fmt: skip
-    tables = {name: getattr(keys_v2, name) for name in dir(keys_v2) if name.endswith("_2")}
+    models |= {
+        "GATE_2": wire.Gate, "VERIFY_2": wire.Verify, "APPROVAL_2": wire.Approval, "WAIT_2": wire.Wait,
+        "FOR_EACH_2": wire.ForEach, "ITEM_2": wire.Item, "REVIEW_2": wire.Review, "BUDGET_2": wire.Budget,
+        "TERMS_2": wire.Terms, "PRUNED_2": wire.Pruned,
+    }  # fmt: skip
+    tables = {n: getattr(module, n) for module in (clauses, keys_v2) for n in dir(module) if n.endswith("_2")}
     assert tables.keys() == models.keys()
     for name, model in models.items():
         table = cast("dict[str, Key]", tables[name])

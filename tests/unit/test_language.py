@@ -115,11 +115,12 @@ def test_keys_that_are_there_or_exclude_each_other_are_not_offered() -> None:
 
     assert "needs" in found
     assert not {"id", "run", "prompt", "prompt_template", "worker", "worker_type"} & set(found)
-    assert "gate" not in found, "this version does not carry it out"
+    assert {"gate", "for_each", "writes"} <= set(found)
+    assert "isolation" not in found, "this version does not carry it out"
 
 
 def test_keys_follow_the_place() -> None:
-    assert labels("‸") == ["title", "version", "inputs", "config", "nodes"]
+    assert labels("‸") == ["title", "version", "inputs", "mode", "admission", "config", "nodes"]
     assert labels(FILE + "  ‸")[:3] == ["name", "objective", "node_defaults"]
     assert labels(FILE + NEW + "retry: { ‸") == ["max", "backoff_s", "on"]
     assert labels(FILE + NEW + "retry:\n        ‸") == ["max", "backoff_s", "on"]
@@ -141,6 +142,15 @@ def test_values_are_completed_by_their_kind() -> None:
     assert labels(FILE + NEW + "required: t‸") == ["true"]
     assert "timeout" in labels(FILE + NEW + "retry: { on: [‸] }\n")
     assert labels("config:\n  nodes: [{id: a, run: x}]\n  delivery_node: ‸") == ["a"]
+
+
+def test_clauses_offer_what_comes_before_and_what_the_schema_has() -> None:
+    node = FILE + NEW + "needs: [tests]\n      "
+    assert set(labels(node + "gate: { revise: ‸")) == {"lint", "tests"}
+    assert labels(node + "for_each: { in: ‸") == ["tests.output"]
+    assert labels(node + "worker_config: { permissions: ‸") == ["read", "edit", "full"]
+    assert labels("config:\n  blocks:\n    - { id: a, kind: rev‸") == ["review"]
+    assert "acceptance_criteria" in labels("admission:\n  ‸")
 
 
 def test_conditions_are_completed_step_by_step() -> None:

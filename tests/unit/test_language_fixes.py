@@ -50,7 +50,7 @@ def mended(text: str, code: str, title: str = "") -> str:
         ("type", TWO.replace("[lint]", "lint"), TWO),
         ("value", "nodes: [{id: a, run: ls, on_lost: resum}]", "nodes: [{id: a, run: ls, on_lost: resume}]"),
         ("range", "nodes: [{id: a, run: ls, priority: 900}]", "nodes: [{id: a, run: ls, priority: 100}]"),
-        ("notSupported", "nodes: [{id: a, run: ls, gate: {}}]", "nodes: [{id: a, run: ls}]"),
+        ("notSupported", "nodes: [{id: a, run: ls, isolation: node}]", "nodes: [{id: a, run: ls}]"),
         ("slug.duplicate", "nodes: [{id: a, run: x}, {id: a, run: y}]", "nodes: [{id: a, run: x}, {id: a-2, run: y}]"),
         ("slug.invalid", "nodes: [{id: and, run: x}, {id: b, needs: [and], run: y}]",
          "nodes: [{id: and-node, run: x}, {id: b, needs: [and-node], run: y}]"),
@@ -109,6 +109,44 @@ def test_a_missing_node_is_added_in_the_style_of_the_file() -> None:
 
     assert flow == "nodes: [{ id: setup, run: echo setup }, {id: a, run: x, needs: [setup]}]\n"
     assert block.startswith("nodes:\r\n  - { id: setup, run: echo setup }\r\n  - id: a\r\n")
+
+
+GATED = (
+    "nodes:\n  - { id: code, worker: build, prompt: do }\n"
+    "  - { id: judge, needs: [code], worker: arbiter, prompt: judge, gate: { revise: code } }\n"
+    "  - { id: ship, needs: [code], run: make ship }\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "before", "after"),
+    [
+        ("reviseLeaks", GATED, GATED.replace("ship, needs: [code]", "ship, needs: [code, judge]")),
+        ("gate.notAnAncestor", GATED.replace("revise: code", "revise: cod").replace("needs: [code], run", "run"),
+         GATED.replace("needs: [code], run", "run")),
+        ("gate.notAnAncestor", "nodes: [{id: a, run: ls}, {id: b, run: ls, gate: {revise: a}}]",
+         "nodes: [{id: a, run: ls}, {id: b, run: ls, gate: {revise: a}, needs: [a]}]"),
+        ("review.notAnAncestor", "nodes: [{id: a, run: ls}, {id: b, run: ls, review: {phase: design,"
+         " implementation_node_id: a}}]", "nodes: [{id: a, run: ls}, {id: b, run: ls, review: {phase: design,"
+         " implementation_node_id: a}, needs: [a]}]"),
+        ("review.evidence", "nodes: [{id: a, run: ls}, {id: m, needs: [a], run: ls}, {id: b, needs: [m], run: ls,"
+         " gate: {}, review: {phase: design, implementation_node_id: a}}]",
+         "nodes: [{id: a, run: ls}, {id: m, needs: [a], run: ls}, {id: b, needs: [m, a], run: ls,"
+         " gate: {}, review: {phase: design, implementation_node_id: a}}]"),
+        ("forEach.notANeed",
+         "nodes: [{id: a, run: ls}, {id: b, needs: [a], run: ls, for_each: {in: aa.output, as: x}}]",
+         "nodes: [{id: a, run: ls}, {id: b, needs: [a], run: ls, for_each: {in: a.output, as: x}}]"),
+        ("wait.worker", "nodes: [{id: a, wait: {until: 5m}, run: ls}]", "nodes: [{id: a, wait: {until: 5m}}]"),
+        ("writes.overlap", "nodes:\n  - { id: a, run: ls, writes: [x] }\n  - { id: b, run: ls, writes: [x] }\n",
+         "nodes:\n  - { id: a, run: ls, writes: [x] }\n  - { id: b, run: ls, writes: [x], needs: [a] }\n"),
+        ("gate.unguarded", "nodes: [{id: g, run: ls, gate: {}}, {id: a, run: ls}, {id: b, needs: [g, a], run: ls,"
+         " condition: 'a.state == \"failed\" or a.output == 1'}]",
+         "nodes: [{id: g, run: ls, gate: {}}, {id: a, run: ls}, {id: b, needs: [g, a], run: ls,"
+         " condition: '(a.state == \"failed\" or a.output == 1) and g.verdict == \"ACCEPT\"'}]"),
+    ],
+)  # fmt: skip
+def test_gates_reviews_items_waits_and_writers_are_mended(code: str, before: str, after: str) -> None:
+    assert mended(before, code) == after
 
 
 def test_every_edge_of_a_cycle_can_be_broken() -> None:

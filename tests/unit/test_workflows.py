@@ -29,7 +29,7 @@ def refused(text: str, **more: Any) -> list[str]:
 
 
 def test_the_file_of_the_seed_is_valid_unchanged() -> None:
-    content = (ROOT / "examples/parallel-migrate.yaml").read_bytes()
+    content = (GOOD.parent / "seed" / "parallel-migrate.yaml").read_bytes()
 
     plan = load(content, name="parallel-migrate")
 
@@ -230,7 +230,7 @@ config:
 
 def test_only_what_is_not_carried_out_gives_the_code_not_supported() -> None:
     with pytest.raises(WorkflowRefused) as caught:
-        load("nodes: [{ id: a, run: ls, gate: {} }]\n")
+        load("nodes: [{ id: a, run: ls, isolation: node }]\n")
 
     assert caught.value.code == "notSupported"
     assert "this version" in caught.value.first.message

@@ -6,11 +6,24 @@ whose English sentences the log keeps. Product words stay as they are; commands,
 
 from typing import Final
 
-from graphd.base.chinese import agents, asks, editor, explanations, files, house, rules, runs, talks, terminal, wire
+from graphd.base.chinese import (
+    agents,
+    asks,
+    editor,
+    explanations,
+    files,
+    house,
+    plans,
+    rules,
+    runs,
+    talks,
+    terminal,
+    wire,
+)
 
 AREAS: Final = (
-    runs.TEXTS, rules.TEXTS, asks.TEXTS, agents.TEXTS, files.TEXTS, explanations.TEXTS, editor.TEXTS, wire.TEXTS,
-    house.TEXTS, terminal.TEXTS, talks.TEXTS,
+    runs.TEXTS, rules.TEXTS, asks.TEXTS, agents.TEXTS, plans.TEXTS, files.TEXTS, explanations.TEXTS, editor.TEXTS,
+    wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS,
 )  # fmt: skip
 CATALOGUE: Final[dict[str, str]] = {template: chinese for area in AREAS for template, chinese in area.items()}
 STORED: Final = frozenset(runs.TEXTS) | frozenset(talks.TEXTS) | frozenset(agents.STORED)

@@ -239,27 +239,9 @@ SCHEMA: Final[dict[str, str]] = {
     "shown to people; default the name": "显示给人看；默认为名字",
     "where config has nothing else": "用于 config 没有其他内容时",
     # what is not carried out yet
-    "it is told to agents, which come with the agent drivers": "它是告诉 agent 的，要等 agent 驱动到位",
-    "work trees come after the engine": "work tree 在引擎之后提供",
-    "asks come with the agent drivers": "询问随 agent 驱动提供",
-    "a shell's deadline is hard, and agents come later": "shell 的期限是硬性的，agent 以后才提供",
-    "a shell script can test for its own files: test -s FILE": "shell 脚本可以自行检查文件：test -s FILE",
-    "durable timers and signals come after the engine": "持久的定时器和信号在引擎之后提供",
-    "gates come after the engine; a condition on a need's output works today": "门禁在引擎之后提供；"
-    "目前可以对依赖的输出使用条件",
-    "contracts come with the agent drivers": "契约随 agent 驱动提供",
     "a shell node's exit code is its evidence; put the check into a node of its own": "shell 节点以退出码为凭证；"
     "请把检查放到单独的节点",
-    "the review lifecycle comes with gates": "评审流程随门禁提供",
-    "order two writers by a need between them": "两个写入者请用依赖来排定先后",
-    "a script can loop over its input file": "脚本可以自行遍历输入文件",
-    "write the nodes out": "请把各节点写全",
-    "shell nodes spend no tokens; bound the time by timeout_ms": "shell 节点不消耗 token；请用 timeout_ms 限制时间",
-    "independent branches are drained": "相互独立的分支会运行完毕",
     "start one graph after the other": "请逐个启动图",
-    "add a last node that checks": "请在最后添加一个检查节点",
-    "a deep run starts from an agreed brief": "deep 运行从商定的简报开始",
-    "the agreed brief comes with deep mode": "商定的简报随 deep 模式提供",
 }
 
 TEXTS: Final[dict[str, str]] = {**DIAGNOSTICS, **YAML, **SCHEMA}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from graphd.core.change.clauses import budget_of, clauses_of, terms_of
 from graphd.core.change.values import GraphValue
 from graphd.core.commands import Import, ImportedNode
 from graphd.core.model import Definition, Failure, Limits, Output, Retry, Source, Spent
@@ -39,6 +40,7 @@ def command_of(value: GraphValue, *, graph: str, workspace: str, owner: str | No
             **{_LIMITS[name]: number for name, number in limits.items()},
             **({} if "maxNodes" in limits else {"max_nodes": max(Limits().max_nodes, len(rows))}),
         ),
+        budget=budget_of(raw.get("budget")), terms=terms_of(raw.get("terms")),
         spent=Spent(value.tokens, value.cost_usd, value.wall_ms),
     )  # fmt: skip
 
@@ -63,7 +65,7 @@ def _node_2(row: dict[str, Any]) -> tuple[Definition, ImportedNode]:
             retry.get("max", plain.max), retry.get("backoffS", plain.backoff_s), tuple(retry.get("on", plain.on))
         ),
         priority=row["priority"], report_to_parent=row["reportToParent"],
-        discovered_from=tuple(row.get("discoveredFrom", ())),
+        discovered_from=tuple(row.get("discoveredFrom", ())), **clauses_of(row),
     )  # fmt: skip
     return definition, ImportedNode(
         slug=row["slug"], state=row["state"], rounds=row["rounds"], skip=row.get("skip"),

@@ -2,6 +2,7 @@
 
 from typing import Final, get_args
 
+from graphd.core.change.clauses import BUDGET_2, NODE_CLAUSES, TERMS_2
 from graphd.core.change.keys import read_kind, read_node_id, read_slug, state_or_ready
 from graphd.core.change.reading import (
     Key,
@@ -78,6 +79,7 @@ NODE_2: Final[dict[str, Key]] = {
     "retry": Key(object_of(RETRY_2)),
     "reportToParent": Key(read_flag),
     "priority": Key(read_integer),
+    **NODE_CLAUSES,
     "notBefore": maybe(read_count),
     "changedAt": Key(read_count),
     "startedAt": maybe(read_count),
@@ -142,6 +144,8 @@ GRAPH_2: Final[dict[str, Key]] = {
     "counts": Key(map_of(read_count)),
     "spent": Key(object_of(SPENT_2)),
     "limits": Key(object_of(LIMITS_2)),
+    "budget": maybe(object_of(BUDGET_2)),
+    "terms": maybe(object_of(TERMS_2)),
     "workspace": Key(read_text),
     "source": Key(object_of(SOURCE_2)),
     "deliveryNode": maybe(read_slug),

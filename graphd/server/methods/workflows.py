@@ -101,7 +101,7 @@ async def explain(call: Call, params: "WorkflowParams") -> Wire:
         name = located.name if located is not None else None
         try:
             reader = prompt_reader(call.daemon.workspace)
-            explained = compile_and_explain(content, name=name, read_prompt=reader)
+            explained = compile_and_explain(content, name=name, inputs=params.inputs or None, read_prompt=reader)
         except WorkflowRefused as refusal:
             raise refused(refusal.code, refusal.message, refusal.diagnostics) from None
         return {
@@ -110,6 +110,7 @@ async def explain(call: Call, params: "WorkflowParams") -> Wire:
             "nodes": explained.nodes,
             "waves": explained.waves,
             "warnings": [diagnostic(item) for item in explained.warnings],
+            **({"config": explained.config} if explained.config else {}),
         }
 
     return await asyncio.to_thread(work)

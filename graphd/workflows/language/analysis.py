@@ -109,6 +109,17 @@ class Analysis:
         """The first node of each slug."""
         return {node.slug: node for node in reversed(self.outcomes)}
 
+    def before(self, slug: str) -> set[str]:
+        """All that a node waits for, through however many others, as it is written."""
+        found: set[str] = set()
+        todo = [slug]
+        while todo:
+            outcome = self.slugs.get(todo.pop())
+            needs = {need for need, _, _ in outcome.needs} - found if outcome is not None else set()
+            found |= needs
+            todo += needs
+        return found - {slug}
+
     def span_of(self, diagnostic: Diagnostic) -> Span:
         """Where a diagnostic of this text stands, in code points; cut at the end of its first line."""
         page, place = self.page, diagnostic.place

@@ -18,6 +18,7 @@ from graphd.workflows.source import YamlList, YamlMap, YamlNode, YamlScalar
 from graphd_protocol.states import NODE_STATES
 
 CompletionKind: TypeAlias = Literal["key", "node", "worker", "value", "reference", "variable"]
+_EARLIER: Final = ("revise", "implementation_node_id", "verification_node_id")
 _PROMPTS: Final = ("run", "prompt", "prompt_template")
 _OPEN_PLACEHOLDER = re.compile(r"\{\{\s*((?:inputs\.)?[A-Za-z0-9_-]*)\Z")
 _OPEN_VARIABLE = re.compile(r"\$\{?(GRAPHD_[A-Z_]*[A-Za-z0-9_]*)\Z")
@@ -181,6 +182,9 @@ def _of_kind(analysis: Analysis, context: Context, kind: schema.Kind) -> Iterato
     name = next((step for step in reversed(context.path) if step is not None), "")
     if name in ("depends_on", "needs"):
         yield from _needs(analysis, context)
+    elif name in _EARLIER and context.node is not None:
+        before = analysis.before(context.node.slug)
+        yield from _nodes(analysis, context, (o for o in analysis.outcomes if o.slug in before))
     elif kind is schema.SLUG and name != "id":
         yield from _nodes(analysis, context, analysis.outcomes)
     elif name in ("worker_type", "worker"):
@@ -190,6 +194,9 @@ def _of_kind(analysis: Analysis, context: Context, kind: schema.Kind) -> Iterato
         for node in _needed(analysis, context):
             yield _Candidate(node, "reference", t("the whole output"), new_text=_written(context, node))
             yield _Candidate(f"{node}.output", "reference", t("the output, or a part of it"))
+    elif context.path[-2:] == ("for_each", "in"):
+        for node in _needed(analysis, context):
+            yield _Candidate(f"{node}.output", "reference", t("the list that this node puts out, or a part of it"))
     elif isinstance(kind, schema.Text):
         for choice in kind.choices:
             yield _Candidate(choice, "value", new_text=_written(context, choice))

@@ -7,6 +7,7 @@ from typing import Final
 from graphd.base.text import Text, t
 from graphd.workflows import schema
 from graphd.workflows.diagnostics import Diagnostic
+from graphd.workflows.language import mends_clauses as clauses
 from graphd.workflows.language import mends_plan as plan
 from graphd.workflows.language import mends_schema as keys
 from graphd.workflows.language import mends_yaml as yaml
@@ -22,6 +23,9 @@ from graphd.workflows.source import YamlMap, YamlScalar
 MENDS: Final[dict[str, Callable[[Case], Mends]]] = {
     "condition.malformed": plan.condition, "condition.notANeed": plan.not_a_need, "delivery.unknown": plan.delivery,
     "edge.redundant": plan.no_need, "edge.unused": plan.no_need, "file.empty": yaml.empty, "input.enum": keys.enum,
+    "forEach.notANeed": plan.not_a_need, "gate.notAnAncestor": clauses.not_an_ancestor,
+    "gate.unguarded": clauses.unguarded, "review.notAnAncestor": clauses.not_an_ancestor, "reviseLeaks": clauses.leak,
+    "review.evidence": clauses.evidence, "wait.worker": clauses.waiting, "writes.overlap": clauses.overlapping,
     "key.missing": keys.missing_key, "key.twice": keys.twice, "key.unknown": keys.unknown_key,
     "mapping.notANeed": plan.not_a_need, "name.mismatch": keys.name, "need.self": plan.no_need,
     "need.unknown": plan.unknown_need, "notSupported": keys.not_supported, "plan.cycle": plan.cycle,
