@@ -84,8 +84,9 @@ def _check_set(state: State, command: Set) -> None:
     definitions = _planned(command)
     required = effective_required(definitions, command.delivery_node)
     for definition in definitions:
-        if definition.slug in required and definition.worker in missing:
-            why = missing[definition.worker]
+        wanted = [definition.worker, *([definition.verify.worker] if definition.verify is not None else [])]
+        why = next((missing[worker] for worker in wanted if worker in missing), None)
+        if definition.slug in required and why is not None:
             raise Refused(
                 "agentMissing",
                 t("node {node}: {why}", node=definition.slug, why=why),

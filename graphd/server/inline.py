@@ -42,7 +42,6 @@ def refused_plan(troubles: Sequence[PlanTrouble]) -> Refused:
 def check_served(definitions: Sequence[Definition], *, isolation: str, on_shared_tree: str) -> None:
     """Refuse what the model knows and this version does not carry out, as a file that says it is refused."""
     asked = [
-        ("verify", next((d.slug for d in definitions if d.verify is not None), None)),
         ("isolation", next((d.slug for d in definitions if d.isolation in ("graph", "node")), None)),
         ("isolation", isolation if isolation != "none" else None),
         ("onSharedTree", on_shared_tree if on_shared_tree != "notice" else None),

@@ -77,6 +77,8 @@ def _missing(call: Call, plan: Plan, search_path: str) -> tuple[tuple[str, str],
             held = agents.workers[definition.worker].permissions
             wanted = definition.permissions or held
             asked.setdefault(definition.worker, []).extend([wanted] if wanted else [])
+        if definition.verify is not None and definition.verify.worker is not None:
+            asked.setdefault(definition.verify.worker, []).append("read")
     rows = []
     for worker, permissions in sorted(asked.items()):
         answer = serve(agents, worker, search_path, whose=whose_path(call), permissions=least(permissions))

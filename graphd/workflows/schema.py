@@ -245,9 +245,7 @@ NODE = Table(
         Key("condition", Text(meaning=t("a condition")), doc=t("decides whether the node runs")),
         Key("gate", GATE),
         Key("output_schema", Schema()),
-        Key(
-            "verify", VERIFY, later=t("a shell node's exit code is its evidence; put the check into a node of its own")
-        ),
+        Key("verify", VERIFY),
         Key("worker_config", WORKER_CONFIG),
         Key("retry", RETRY),
         Key("report_to_parent", Bool(), False),

@@ -239,8 +239,6 @@ SCHEMA: Final[dict[str, str]] = {
     "shown to people; default the name": "显示给人看；默认为名字",
     "where config has nothing else": "用于 config 没有其他内容时",
     # what is not carried out yet
-    "a shell node's exit code is its evidence; put the check into a node of its own": "shell 节点以退出码为凭证；"
-    "请把检查放到单独的节点",
     "start one graph after the other": "请逐个启动图",
 }
 
