@@ -66,7 +66,7 @@ def test_drivers_are_found_by_name_ours_first(monkeypatch: pytest.MonkeyPatch) -
     assert type(driver_of("acp")) is AcpDriver
     assert driver_of("theirs") is driver_of("theirs")
     assert type(driver_of("theirs")).__name__ == "Theirs"
-    assert drivers.names() == ("shell", "acp", "theirs")
+    assert drivers.names() == (*drivers.OURS, "theirs")
     with pytest.raises(DriverMissing, match="no driver nothing"):
         driver_of("nothing")
     driver_of.cache_clear()
