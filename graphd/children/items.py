@@ -1,8 +1,8 @@
 """What an agent said and did, one JSON line an item, in the attempt's folder: for people, never for decisions.
 
 Written before the commit of the step that it belongs to: what was committed is there to be read. A step that is folded
-again after a crash is not written again: each line names its place in the journal. As raw as the journal: whoever
-shows it redacts it.
+again after a crash is not written again: each line names its place in the journal. Without secrets, also over the
+borders of an agent's chunks: what may be the beginning of one is held back until it is seen whole.
 """
 
 import json
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from graphd.base.redaction import Redactor
 from graphd.children.driver import Fact
 
 FILE: Final = "items"
@@ -21,27 +22,52 @@ TAIL_BYTES: Final = 64 << 10
 class Items:
     """The items of one attempt, appended by its one run. Blocks for no more than a page-cache write."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, redactor: Redactor) -> None:
         self._path = folder / FILE
+        self._redactor = redactor
+        self._stream = redactor.stream()
         self._last = _last_place(self._path)
         self._size = self._path.stat().st_size if self._last is not None else 0
 
     def append(self, facts: Iterable[Fact], *, at_ms: int) -> None:
         """Write the items among these facts that are not there yet; nothing any more beyond LIMIT_BYTES. OSError."""
-        fresh = [f for f in facts if f.kind == "item" and (self._last is None or f.position > self._last)]
+        fresh = [f for f in facts if self._last is None or f.position > self._last]
         if not fresh or self._size > LIMIT_BYTES:
             return
-        lines = "".join(
-            json.dumps({"place": list(f.position), "at": at_ms, **f.content}, ensure_ascii=False) + "\n" for f in fresh
-        )
+        rows = [row for fact in fresh for row in self._rows(fact)]
+        lines = "".join(json.dumps({"at": at_ms, **row}, ensure_ascii=False) + "\n" for row in rows)
         content = lines.encode("utf-8", "replace")
-        fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(fd, content)
-        finally:
-            os.close(fd)
+        if content:
+            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, content)
+            finally:
+                os.close(fd)
         self._size += len(content)
         self._last = fresh[-1].position
+
+    def _rows(self, fact: Fact) -> list[dict[str, Any]]:
+        content, place = fact.content, list(fact.position)
+        is_words = fact.kind == "item" and content.get("kind") in ("text", "thought")
+        if is_words:
+            text = self._stream.feed(str(content.get("text") or ""))
+            return [{"place": place, "kind": content["kind"], "text": text}] if text else []
+        held = self._stream.end()
+        rows: list[dict[str, Any]] = [{"place": place, "kind": "text", "text": held}] if held else []
+        if fact.kind == "item":
+            rows.append({"place": place, **redacted(content, self._redactor)})
+        return rows
+
+
+def redacted(value: Any, redactor: Redactor) -> Any:
+    """A JSON value with the secrets in its texts taken out."""
+    if isinstance(value, str):
+        return redactor.text(value)
+    if isinstance(value, dict):
+        return {key: redacted(inner, redactor) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [redacted(inner, redactor) for inner in value]
+    return value
 
 
 def read_items(folder: Path, offset: int, limit_bytes: int) -> tuple[list[dict[str, Any]], int]:

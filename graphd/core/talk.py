@@ -46,7 +46,7 @@ class Posted(NamedTuple):
 def render(line: Line, seq: int) -> str:
     """The text of a line that got this number."""
     message = {"jsonrpc": "2.0", **({"id": seq} if line.is_request else {}), **line.message}
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(message, separators=(",", ":"))  # in ASCII: a lone surrogate is no text for the store
 
 
 def post(

@@ -1,21 +1,16 @@
 """Carries out effects and reports facts: one task per live attempt, which owns its run. Decides nothing."""
 
 import asyncio
-import codecs
 import contextlib
 import shutil
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from graphd.base.clock import Clock
-from graphd.base.redaction import PLAIN
 from graphd.base.refusal import Refused
 from graphd.children.driver import Fact, Order, Run, RunFactory
-from graphd.children.items import Items
 from graphd.core.commands import (
-    AttemptEnded,
     AttemptIdentified,
     AttemptStuck,
     Command,
@@ -40,10 +35,13 @@ from graphd.core.events import (
 )
 from graphd.core.model import Identity
 from graphd.core.policy import Leave
-from graphd.daemon.log import log
 from graphd.daemon.talking import said, words_of
+from graphd.daemon.texts import Texts
 
 COLLECT_S = 2.0
+VOLATILE = frozenset({"item", "usage"})
+"""Facts that no commit waits for: folded again after a crash, they say the same."""
+
 LiveKey = tuple[str, AttemptKey]
 Printed = Callable[[str, str, int, int, bytes], None]
 """(graph, node id, attempt number, offset, bytes)"""
@@ -66,9 +64,7 @@ class Supervisor:
         self._about = about
         self._unsent = unsent or {}
         self._runs: dict[LiveKey, Run] = {}
-        self._orders: dict[LiveKey, Order] = {}
-        self._items: dict[LiveKey, Items] = {}
-        self._shown: dict[LiveKey, _Shown] = {}
+        self._texts: dict[LiveKey, Texts] = {}
         self._following: set[asyncio.Task[None]] = set()
         self._collecting: set[asyncio.Task[None]] = set()
         self._timer: tuple[int, asyncio.TimerHandle] | None = None
@@ -106,7 +102,7 @@ class Supervisor:
         order = self._order_of(graph, attempt)
         run = self._factory(order, _Report(self, graph, attempt))
         self._runs[(graph, attempt)] = run
-        self._orders[(graph, attempt)] = order
+        self._texts[(graph, attempt)] = Texts(order)
         run.tell(self._unsent.pop((graph, attempt), []))
         self.set_phase(graph, attempt[0], "starting" if is_new else "adopting")
         self._follow_task(self._follow(graph, attempt, run, is_new=is_new))
@@ -118,7 +114,8 @@ class Supervisor:
         return task
 
     async def _follow(self, graph: str, attempt: AttemptKey, run: Run, *, is_new: bool) -> None:
-        ended = _redacted(await (run.start() if is_new else run.adopt()))
+        texts = self._texts[(graph, attempt)]
+        ended = texts.of_end(await (run.start() if is_new else run.adopt()))
         if not self._is_leaving:
             await self.report(ended)
 
@@ -165,9 +162,7 @@ class Supervisor:
 
     def _collect(self, effect: CollectAttempt) -> None:
         run = self._runs.pop((effect.graph, effect.attempt), None)
-        self._shown.pop((effect.graph, effect.attempt), None)
-        self._orders.pop((effect.graph, effect.attempt), None)
-        self._items.pop((effect.graph, effect.attempt), None)
+        self._texts.pop((effect.graph, effect.attempt), None)
         self.phases.pop((effect.graph, effect.attempt[0]), None)
         self.last_lines.pop((effect.graph, effect.attempt[0]), None)
         if run is not None:
@@ -188,26 +183,19 @@ class Supervisor:
 
     async def said(self, graph: str, attempt: AttemptKey, facts: tuple[Fact, ...], cursor: tuple[int, int]) -> None:
         """An agent said something: the graph learns of it, people see it. Returns after the commit."""
-        run, order = self._runs.get((graph, attempt)), self._orders.get((graph, attempt))
-        if run is None or order is None:
+        run, texts = self._runs.get((graph, attempt)), self._texts.get((graph, attempt))
+        if run is None or texts is None:
             return
-        leave = self._about.leave(order)
-        self._keep_items(order, facts)
-        await self.report(said(graph, attempt, facts, cursor, heard=run.heard, leave=leave))
+        texts.keep(facts, at_ms=self._clock.now_ms())
+        leave = self._about.leave(texts.order)
+        if any(fact.kind not in VOLATILE for fact in facts):
+            step = said(graph, attempt, facts, cursor, heard=run.heard, leave=leave, redactor=texts.redactor)
+            await self.report(step)
         for fact in facts:
             if fact.kind == "item":
                 self._show(graph, attempt, fact)
         if any(fact.kind == "ask" for fact in facts):
             self._goes_on(graph, attempt)
-
-    def _keep_items(self, order: Order, facts: tuple[Fact, ...]) -> None:
-        """For people: a disk that has no room for them holds up no agent."""
-        key = (order.graph, (order.node, order.role, order.number))
-        try:
-            items = self._items.get(key) or self._items.setdefault(key, Items(order.folder))
-            items.append(facts, at_ms=self._clock.now_ms())
-        except OSError as trouble:
-            log("items_not_kept", graph=order.graph, node=order.node, error=trouble.strerror)
 
     def _show(self, graph: str, attempt: AttemptKey, fact: Fact) -> None:
         text = words_of(fact.content)
@@ -239,7 +227,8 @@ class Supervisor:
 
     def printed(self, graph: str, attempt: AttemptKey, offset: int, chunk: bytes) -> None:
         """A child printed something: for people's eyes, volatile."""
-        chunk = self._shown.setdefault((graph, attempt), _Shown()).feed(chunk)
+        texts = self._texts.get((graph, attempt))
+        chunk = texts.printed(chunk) if texts is not None else b""
         if not chunk:
             return
         lines = chunk[-4096:].decode(errors="replace").strip().splitlines()
@@ -276,27 +265,6 @@ class About(Protocol):
 
     def leave(self, order: Order) -> Leave:
         """What an attempt may do by itself."""
-
-
-class _Shown:
-    """What one attempt prints, decoded and without secrets, also over the borders of chunks."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._stream = PLAIN.stream()
-
-    def feed(self, chunk: bytes) -> bytes:
-        return self._stream.feed(self._decoder.decode(chunk)).encode()
-
-
-def _redacted(ended: AttemptEnded) -> AttemptEnded:
-    """The one place where a child's text goes on to the database (execution.md, Secrets and text)."""
-    reason = PLAIN.text(ended.reason) if ended.reason else ended.reason
-    output = ended.output
-    text = PLAIN.text(output.text) if output else ""
-    if reason == ended.reason and (output is None or text == output.text):
-        return ended
-    return ended._replace(reason=reason, output=replace(output, text=text) if output else None)
 
 
 class _Report:

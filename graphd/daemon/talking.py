@@ -7,8 +7,9 @@ once over a crash).
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from graphd.base.redaction import PLAIN
+from graphd.base.redaction import Redactor
 from graphd.children.driver import Driver, Fact
+from graphd.children.items import redacted
 from graphd.children.telling import Contract, told_gaps
 from graphd.core.commands import AgentAsk, AttemptSaid, Request
 from graphd.core.events import AnswerAsk, AttemptKey, Effect, PromptAttempt, StopAttempt
@@ -81,7 +82,14 @@ def _gaps(graph: Graph, attempt: Attempt) -> str:
 
 
 def said(
-    graph: str, attempt: AttemptKey, facts: Iterable[Fact], cursor: tuple[int, int], *, heard: int, leave: Leave
+    graph: str,
+    attempt: AttemptKey,
+    facts: Iterable[Fact],
+    cursor: tuple[int, int],
+    *,
+    heard: int,
+    leave: Leave,
+    redactor: Redactor,
 ) -> Request:
     """One step of a fold as one request: what the graph has to know, the cursor, and the driver's own lines."""
     lines: list[Line] = []
@@ -96,13 +104,13 @@ def said(
             case "session":
                 told["session"] = content["id"]
             case "ask":
-                asks.append(_ask(content))
+                asks.append(_ask(content, redactor))
             case "ask_gone":
                 gone.append(content["key"])
             case "candidate":
-                told["candidate"] = _output(content["output"])
+                told["candidate"] = Output(**redacted(content["output"], redactor))
             case "turn_failed":
-                told["trouble"] = (content["class"], PLAIN.text(content["reason"]))
+                told["trouble"] = (content["class"], redactor.text(content["reason"]))
             case "turn_cancelled":
                 told["is_cancelled"] = True
             case _:
@@ -111,25 +119,11 @@ def said(
     return Request(command, talk=Talk(graph, attempt, cursor, heard, tuple(lines)))
 
 
-def _ask(content: dict[str, Any]) -> AgentAsk:
+def _ask(content: dict[str, Any], redactor: Redactor) -> AgentAsk:
     return AgentAsk(
-        content["key"], content["kind"], PLAIN.text(content["title"]), _redacted(content["action"]),
+        content["key"], content["kind"], redactor.text(content["title"]), redacted(content["action"], redactor),
         tuple(content["options"]),
     )  # fmt: skip
-
-
-def _redacted(value: Any) -> Any:
-    if isinstance(value, str):
-        return PLAIN.text(value)
-    if isinstance(value, dict):
-        return {key: _redacted(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_redacted(inner) for inner in value]
-    return value
-
-
-def _output(row: dict[str, Any]) -> Output:
-    return Output(**{**row, "text": PLAIN.text(row["text"])})
 
 
 def words_of(item: dict[str, Any]) -> str:

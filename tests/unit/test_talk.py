@@ -17,7 +17,7 @@ def running() -> Drive:
 
 def test_a_request_has_its_number_as_id_and_a_notice_has_none() -> None:
     line = Line({"method": "x", "params": {"ü": 1}}, is_request=True)
-    assert render(line, 7) == '{"jsonrpc":"2.0","id":7,"method":"x","params":{"ü":1}}'
+    assert render(line, 7) == '{"jsonrpc":"2.0","id":7,"method":"x","params":{"\\u00fc":1}}'
     assert json.loads(render(Line({"id": 3, "result": None}), 9)) == {"jsonrpc": "2.0", "id": 3, "result": None}
 
 
