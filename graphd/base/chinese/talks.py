@@ -16,7 +16,6 @@ TEXTS: Final[dict[str, str]] = {
     "the model refused": "模型拒绝了",
     "the model refused: {said}": "模型拒绝了：{said}",
     "it came to its limit ({limit}) again": "它再次达到上限（{limit}）",
-    "it told of no reason": "它没有说明原因",
     "it stopped for {stop}, taken as end_turn": "它因 {stop} 停止，按 end_turn 处理",
     "it ended without its result, though it was asked for it again": "再次要求之后，它仍未给出结果就结束了",
     "the agent speaks version {theirs} of its protocol, graphd version {ours}": (
