@@ -36,6 +36,9 @@ def test_settings_that_are_not_in_force_are_told_with_their_line(workspace: Work
     assert ":2: there is no agent clod" in found["settings"]["detail"]
     assert "a new agent needs driver and command" in found["settings"]["fix"]
     workspace.settings("{}")
+    for _ in range(20):  # the daemon hears of the file a moment after it was written
+        if "✗" not in workspace.graphd("doctor").stdout:
+            break
     assert checks(workspace, 0)["settings"]["ok"]
 
 
