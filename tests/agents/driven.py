@@ -51,7 +51,7 @@ class Driven:
             "profile": self.agent.name, "argv": self.agent.argv(), "environment": variables, "cwd": self.work,
             "workspace": self.work, "folder": folder, "number": self.number, "mode": self.agent.mode,
             "permissions": "edit", "told": f"Do it. {script(*told)}", "grace_s": 2.0,
-            "quirks": QUIRKS.get(self.agent.name.partition("-")[0], Quirks()),
+            "quirks": QUIRKS.get(self.agent.name, Quirks()),
         }  # fmt: skip
         self.core = Core(make_order(self.base, **given | changes), decide=decide)
         return self.core

