@@ -75,6 +75,7 @@ class Order:
     """What a fresh session is told of the one that could not be taken up again."""
     mcp_argv: tuple[str, ...] = ()
     """How the agent starts our MCP server; () where it can't."""
+    max_tool_calls: int | None = None
     output_schema: str | None = None
     """The contract of the result, JSON text."""
     quirks: Quirks = Quirks()

@@ -84,8 +84,8 @@ def _check_set(state: State, command: Set) -> None:
     definitions = _planned(command)
     required = effective_required(definitions, command.delivery_node)
     for definition in definitions:
-        wanted = [definition.worker, *([definition.verify.worker] if definition.verify is not None else [])]
-        why = next((missing[worker] for worker in wanted if worker in missing), None)
+        check = definition.verify.worker if definition.verify is not None else None
+        why = missing.get(definition.worker) or missing.get(check or "")
         if definition.slug in required and why is not None:
             raise Refused(
                 "agentMissing",

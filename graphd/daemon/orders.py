@@ -90,6 +90,7 @@ def _for_agent(order: Order, agents: Agents, profile: Profile, graph: Graph, att
         order, driver=profile.driver, environment=environment, argv=_argv(profile, program, environment),
         told=told(_task(order, graph, attempt, contract)), model=agreed.model, mode=agreed.mode,
         thinking=agreed.thinking, permissions=agreed.permissions, output_schema=contract.schema,
+        max_tool_calls=None if is_check else definition.max_tool_calls,
         resume_session=resumed.child_session if resumed else None,
         interrupted=_interrupted(resumed, contract) if resumed else None,
         headless=profile.headless, quirks=quirks_of(profile), secrets=_secrets(profile, environment),

@@ -188,8 +188,11 @@ class Supervisor:
             return
         texts.keep(facts, at_ms=self._clock.now_ms())
         leave = self._about.leave(texts.order)
-        if any(fact.kind not in VOLATILE for fact in facts):
-            step = said(graph, attempt, facts, cursor, heard=run.heard, leave=leave, redactor=texts.redactor)
+        too_much = texts.over_limit(facts)
+        if too_much is not None or any(fact.kind not in VOLATILE for fact in facts):
+            step = said(
+                graph, attempt, facts, cursor, heard=run.heard, leave=leave, redactor=texts.redactor, too_much=too_much
+            )
             await self.report(step)
         for fact in facts:
             if fact.kind == "item":

@@ -90,6 +90,7 @@ def said(
     heard: int,
     leave: Leave,
     redactor: Redactor,
+    too_much: str | None = None,
 ) -> Request:
     """One step of a fold as one request: what the graph has to know, the cursor, and the driver's own lines."""
     lines: list[Line] = []
@@ -115,6 +116,8 @@ def said(
                 told["is_cancelled"] = True
             case _:
                 pass  # items and usage are no matter of the graph's log
+    if too_much is not None:
+        told["trouble"] = ("limit", too_much)
     command = AttemptSaid(graph, attempt, leave, asks=tuple(asks), gone=tuple(gone), **told)
     return Request(command, talk=Talk(graph, attempt, cursor, heard, tuple(lines)))
 

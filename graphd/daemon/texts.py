@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from graphd.base.redaction import PLAIN, Redactor
+from graphd.base.text import t
 from graphd.children.driver import Fact, Order
 from graphd.children.items import Items
 from graphd.core.commands import AttemptEnded
@@ -24,6 +25,7 @@ class Texts:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._stream = self.redactor.stream()
         self._items: Items | None = None
+        self._calls: set[str] = set()
 
     def printed(self, chunk: bytes) -> bytes:
         """What of a chunk may be shown now: whole characters, without secrets."""
@@ -37,6 +39,17 @@ class Texts:
             self._items.append(facts, at_ms=at_ms)
         except OSError as trouble:
             log("items_not_kept", graph=self.order.graph, node=self.order.node, error=trouble.strerror)
+
+    def over_limit(self, facts: Iterable[Fact]) -> str | None:
+        """Why it has to end: it made more tool calls than its node allows. A new daemon counts from its own start."""
+        limit = self.order.max_tool_calls
+        for fact in facts:
+            tool = fact.content.get("tool")
+            if fact.kind == "item" and isinstance(tool, dict):
+                self._calls.add(str(tool.get("id")))
+        if limit is None or len(self._calls) <= limit:
+            return None
+        return t("more than {limit} tool calls", limit=limit)
 
     def of_end(self, ended: AttemptEnded) -> AttemptEnded:
         """How it ended, as it goes on to the database."""

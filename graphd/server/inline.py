@@ -58,7 +58,7 @@ def _definition(node: "NodeParams") -> Definition:
         slug=node.slug,
         spec=node.spec,
         worker=node.worker if node.worker is not None else "" if node.wait is not None else "shell",
-        title=node.title,
+        title=node.title or node.slug,
         needs=tuple(node.needs),
         condition=node.condition,
         required=node.required,

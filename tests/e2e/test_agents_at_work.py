@@ -118,6 +118,16 @@ def test_cancel_while_it_waits_ends_the_turn_first_and_leaves_nothing(workspace:
     assert agent.graph()["status"] == "cancelled"
 
 
+def test_more_tool_calls_than_a_node_allows_end_it(workspace: Workspace) -> None:
+    tools = [{"tool": {"toolCallId": f"t{n}", "title": f"Read {n}", "kind": "read"}} for n in range(5)]
+    agent = AgentWorkspace(workspace, [*tools, {"until_cancel": True}])
+    limited = "nodes: [{ id: a, worker: build, prompt: x, worker_config: { max_tool_calls: 3 } }]"
+    code, said = agent.run(limited)
+    assert code == 1, said
+    failure = agent.nodes()["a"]["failure"]
+    assert (failure["class"], failure["reason"]) == ("limit", "more than 3 tool calls")
+
+
 CHECKED = """nodes:
   - id: a
     worker: build

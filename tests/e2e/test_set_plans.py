@@ -51,7 +51,8 @@ async def codes(client: Client, **params: Any) -> list[str]:
 CLAUSES: Wire = {
     "gate": {"maxRevisions": 1}, "outputSchema": {"type": "object", "required": ["verdict"]},
     "approval": {"prompt": "go?", "default": "deny"}, "artifacts": ["out/*"], "writes": ["src/**"],
-    "permissions": "read", "model": "standard", "thinking": "low", "mode": "plan", "maxToolCalls": 5,
+    "permissions": "full", "model": "standard", "thinking": "low", "mode": "plan", "maxToolCalls": 5,
+    "verify": {"run": "true", "criteria": ""},
     "unattendedExtensions": 0,
 }  # fmt: skip
 
@@ -95,7 +96,6 @@ async def test_inline_nodes_are_held_to_what_a_file_is_held_to(client: Client, n
 @pytest.mark.parametrize(
     "params",
     [
-        {"nodes": [{"slug": "a", "spec": "ls", "verify": {"run": "true"}}]},
         {"nodes": [{"slug": "a", "spec": "ls", "isolation": "node"}]},
         {"nodes": [{"slug": "a", "spec": "ls"}], "isolation": "graph"},
         {"text": TEXT, "onSharedTree": "serialise"},

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphd.core.definition import Approval, Budget, ForEach, Gate, Review, Terms, Wait
+from graphd.core.definition import Approval, Budget, ForEach, Gate, Review, Terms, Verify, Wait
 from graphd.workflows import Compiled, WorkflowRefused, explain, load, render, validate
 
 FILE = Path(__file__).parents[1] / "data" / "workflows" / "good" / "everything.yaml"
@@ -33,6 +33,7 @@ def test_every_clause_arrives_in_its_definition() -> None:
     assert change.spec == "Change {{file}}, number {{index}}, of parser; a text of its own: {{files}}"
     assert (change.writes, change.unattended_extensions) == (("src/**/*.py",), 0)
     assert (change.permissions, change.thinking, change.mode, change.max_tool_calls) == ("edit", "high", "code", 40)
+    assert nodes["check"].verify == Verify("test -s report")
     assert (change.model, change.timeout_ms, change.hard_timeout_ms) == ("standard", 5000, 9000)
     assert change.approval == Approval("May it write?", "deny")
     assert nodes["check"].approval == Approval()
@@ -231,7 +232,6 @@ def test_a_deep_run_that_changes_nothing_needs_no_review() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "nodes: [{ id: a, run: ls, verify: { run: make test } }]",
         "config: { isolation: graph, nodes: [{ id: a, run: ls }] }",
         "config: { on_shared_tree: serialise, nodes: [{ id: a, run: ls }] }",
     ],

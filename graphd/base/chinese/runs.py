@@ -80,4 +80,5 @@ TEXTS: Final[dict[str, str]] = {
     "the check's answer is no verdict": "检查的答复不是结论",
     "the check named no gaps": "检查没有指出缺失之处",
     "its check never gave a verdict: {reason}": "其检查始终没有给出结论：{reason}",
+    "more than {limit} tool calls": "工具调用超过 {limit} 次",
 }
