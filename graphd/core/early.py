@@ -84,7 +84,8 @@ def _begin_one(draft: Draft, node: Node) -> None:
         _ask(draft, node, definition.approval)
     elif definition.wait is not None:
         _begin_wait(draft, node, definition.wait)
-    elif definition.for_each is not None:
+    else:
+        assert definition.for_each is not None  # noqa: S101  # nothing else comes early
         _settle(draft, expand(draft, node, definition.for_each))
 
 

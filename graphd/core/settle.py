@@ -259,7 +259,7 @@ def achieve(draft: Draft, node: Node, output: Output | None) -> list[Node]:
     """Settle a node as achieved; a gate decides in the same change. The nodes to look at next."""
     draft.emit("node_achieved", node, output=output_row(output))
     report(draft, node)
-    return decide_gate(draft, node) if node.definition.gate is not None else [node]
+    return decide_gate(draft, node)
 
 
 def deliver_end(draft: Draft) -> None:
