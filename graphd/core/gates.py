@@ -66,7 +66,7 @@ def findings_of(output: Output | None) -> str:
 
 
 def decide_gate(draft: Draft, gate: Node) -> list[Node]:
-    """Log the verdict of a node that was just achieved, if it is a gate, and do what it asks for; the nodes to look at."""
+    """Log the verdict of a node that was just achieved, if it is a gate, and act on it; the nodes to look at next."""
     clause = gate.definition.gate
     if clause is None:
         return [gate]

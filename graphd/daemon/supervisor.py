@@ -109,7 +109,7 @@ class Supervisor:
         self._orders[(graph, attempt)] = order
         run.tell(self._unsent.pop((graph, attempt), []))
         self.set_phase(graph, attempt[0], "starting" if is_new else "adopting")
-        self._follow_task(self._follow(graph, attempt, run, is_new=is_new))
+        self._follow_task(self._follow(order, run, is_new=is_new))
 
     def _follow_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._tasks.create_task(work)
@@ -117,10 +117,14 @@ class Supervisor:
         task.add_done_callback(self._following.discard)
         return task
 
-    async def _follow(self, graph: str, attempt: AttemptKey, run: Run, *, is_new: bool) -> None:
-        ended = _redacted(await (run.start() if is_new else run.adopt()))
+    async def _follow(self, order: Order, run: Run, *, is_new: bool) -> None:
+        ended = await (run.start() if is_new else run.adopt())
+        if order.is_contracted and ended.outcome == "achieved":
+            from graphd.children.contracts import checked  # few nodes have a contract
+
+            ended = await asyncio.to_thread(checked, order, ended)
         if not self._is_leaving:
-            await self.report(ended)
+            await self.report(_redacted(ended))
 
     async def report(self, fact: Command | Request) -> None:
         """Have a fact committed; while the store refuses it, wait and try again: facts are never dropped."""
