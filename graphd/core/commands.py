@@ -12,7 +12,7 @@ from graphd.core.events import DAEMON, Actor, AttemptKey
 from graphd.core.model import Definition, Failure, Identity, Limits, Output, Source, Spent, State
 from graphd.core.policy import Leave
 from graphd.core.talk import Talk
-from graphd_protocol.states import AttemptOutcome, FailureClass, GraphStatus, NodeState, Outcome, SkipReason
+from graphd_protocol.states import AttemptOutcome, FailureClass, GraphStatus, NodeState, Outcome, SkipReason, Verdict
 
 
 class Set(NamedTuple):
@@ -50,6 +50,7 @@ class ImportedNode:
     started_at: int | None = None
     ended_at: int | None = None
     spent: Spent = field(default_factory=Spent)
+    verdict: Verdict | None = None
 
 
 class Import(NamedTuple):

@@ -16,8 +16,8 @@ from graphd.core.items import expand
 from graphd.core.model import Ask, Graph, Node, Output, State
 from graphd.core.settle import achieve, conclude, report, ripple
 
-APPROVE: Final = "approve"
-REFUSE: Final = "refuse"
+APPROVE: Final = "allow"
+REFUSE: Final = "deny"
 OPTIONS: Final[Options] = (
     {"id": APPROVE, "kind": "allow_once", "label": "Approve"},
     {"id": REFUSE, "kind": "reject_once", "label": "Refuse"},
@@ -132,8 +132,9 @@ def settle_approval(draft: Draft, ask: Ask) -> None:
     if ask.option == APPROVE:
         draft.emit("node_approved", node, by=ask.answered_by)
         return
-    said = f": {ask.comment}" if ask.comment else ""
-    _fail(draft, node, "refused", t("{by} refused it{said}", by=ask.answered_by or "", said=said))
+    by = ask.answered_by or ask.state
+    reason = t("{by} refused it: {said}", by=by, said=ask.comment) if ask.comment else t("{by} refused it", by=by)
+    _fail(draft, node, "refused", reason)
 
 
 def answer_for_nobody(state: State, draft_of: DraftOf, now: int) -> None:

@@ -1,4 +1,4 @@
-"""Gates: verdicts decide what runs after them, work is sent back a bounded number of times, REPLAN holds what follows."""
+"""Gates: verdicts decide what runs after them, work is sent back so many times, REPLAN holds what follows."""
 
 import json
 from typing import Any
@@ -59,7 +59,8 @@ def work(drive: Drive, verdict: str, **more: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "trouble"),
     [
-        (None, "there is no output"), (" \n", "there is no output"), ("fine", "not JSON"), ("[1]", "another JSON value"),
+        (None, "there is no output"), (" \n", "there is no output"), ("fine", "not JSON"),
+        ("[1]", "another JSON value"),
         ("[" * 100_000, "not JSON"), ("{}", "there is none"), ('{"verdict": "MAYBE"}', '"MAYBE"'),
         ('{"verdict": "accept"}', '"accept"'), ('{"verdict": ["ACCEPT"]}', "ACCEPT"),
     ],

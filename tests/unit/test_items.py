@@ -110,7 +110,8 @@ def test_an_empty_list_gives_an_empty_list() -> None:
     ("text", "failure_class", "said"),
     [
         ("[1,2,3,4]", "limit", "4 items; at most 3"), ('{"a": [1]}', "verdict_fail", "is no list"),
-        ("none", "verdict_fail", "not JSON"), ("[" * 100_000, "verdict_fail", "not JSON"), ("7", "verdict_fail", "no list"),
+        ("none", "verdict_fail", "not JSON"),
+        ("[" * 100_000, "verdict_fail", "not JSON"), ("7", "verdict_fail", "no list"),
     ],
 )  # fmt: skip
 def test_without_a_list_of_bearable_length_the_node_fails(text: str, failure_class: str, said: str) -> None:
@@ -167,7 +168,7 @@ def test_a_name_that_is_taken_gets_a_number_behind_it() -> None:
 
 def test_an_item_may_start_only_with_a_slot_and_the_node_itself_takes_none() -> None:
     drive = listed([1, 2, 3], limits=Limits(concurrency=1))
-    assert [s for s in states(graph_of(drive)).values()].count("running") == 2  # the node, and one item
+    assert list(states(graph_of(drive)).values()).count("running") == 2  # the node, and one item
     end(drive, "each-1")
     end(drive, "each-2")
     end(drive, "each-3")

@@ -216,17 +216,17 @@ def test_an_approval_is_asked_for_before_the_slot_is_taken_and_once() -> None:
     assert states(graph_of(drive)) == {"ship": "ready", "a": "running"}
     ask = asked(drive)
     assert (ask.kind, ask.title, ask.node, ask.attempt) == ("approval", "Ship it?", node_id("ship"), None)
-    assert [option["id"] for option in ask.options] == ["approve", "refuse"]
+    assert [option["id"] for option in ask.options] == ["allow", "deny"]
     drive.run(DaemonStarted(2, "0", 1))
     drive.tick(1000)
     assert asked(drive).id == ask.id
-    answer(drive, "approve")
+    answer(drive, "allow")
     assert states(graph_of(drive))["ship"] == "running"
 
 
 def test_a_refused_approval_fails_the_node_as_refused() -> None:
     drive = begun(approved(), define("b", "ship"))
-    answer(drive, "refuse", comment="not on a Friday")
+    answer(drive, "deny", comment="not on a Friday")
     failure = node(drive, "ship").failure
     assert failure is not None
     assert (failure.failure_class, failure.reason) == ("refused", "me refused it: not on a Friday")
@@ -238,13 +238,13 @@ def test_a_refused_approval_fails_the_node_as_refused() -> None:
 def test_an_approval_holds_over_attempts_and_not_over_a_retry() -> None:
     drive = begun(approved(""))
     assert asked(drive).title == "Start ship?"
-    answer(drive, "approve")
+    answer(drive, "allow")
     end(drive, "ship", None, "lost")
     assert states(graph_of(drive)) == {"ship": "running"}
     end(drive, "ship", None, "failed")
     drive.run(RetryNodes(G, "ship"))
     assert states(graph_of(drive)) == {"ship": "ready"}
-    answer(drive, "approve")
+    answer(drive, "allow")
     assert states(graph_of(drive)) == {"ship": "running"}
 
 
@@ -253,7 +253,7 @@ def test_a_paused_graph_asks_nothing_and_an_answer_while_paused_counts() -> None
     assert not graph_of(drive).open_asks
     drive.run(Resume(G))
     drive.run(Pause(G))
-    answer(drive, "approve")
+    answer(drive, "allow")
     assert states(graph_of(drive)) == {"ship": "ready"}
     drive.run(Resume(G))
     assert states(graph_of(drive)) == {"ship": "running"}
@@ -266,7 +266,7 @@ def test_an_approval_of_what_does_not_start_any_more_is_withdrawn(verb: Any) -> 
     drive.run(verb, ME)
     assert graph_of(drive).asks[ask.id].state == "withdrawn"
     with pytest.raises(Refused, match="needs no answer"):
-        drive.run(Respond(G, ask.id, ask.action_hash, option="approve"), ME)
+        drive.run(Respond(G, ask.id, ask.action_hash, option="allow"), ME)
 
 
 def test_an_answer_for_a_node_that_moved_on_changes_nothing() -> None:
@@ -274,7 +274,7 @@ def test_an_answer_for_a_node_that_moved_on_changes_nothing() -> None:
 
     drive = begun(approved())
     ask = asked(drive)
-    answer(drive, "approve")
+    answer(drive, "allow")
     draft = Draft(drive.state, drive.tape, G, now=drive.now, actor=DAEMON, operation="respond")
     settle_approval(draft, ask)
     assert not draft.change.events
@@ -282,18 +282,18 @@ def test_an_answer_for_a_node_that_moved_on_changes_nothing() -> None:
 
 def test_with_nobody_there_the_default_answers_at_its_time() -> None:
     drive = Drive(is_attended=False)
-    drive.run(plan(G, approved(default="approve"), define("a")))
+    drive.run(plan(G, approved(default="allow"), define("a")))
     assert WakeAt(drive.now + DEFAULT_AFTER_MS) in drive.effects
     drive.tick(DEFAULT_AFTER_MS - 1)
     assert states(graph_of(drive))["ship"] == "ready"
     drive.tick(1)
     assert states(graph_of(drive))["ship"] == "running"
     (ask,) = graph_of(drive).asks.values()
-    assert (ask.answered_by, ask.option) == ("policy", "approve")
+    assert (ask.answered_by, ask.option) == ("policy", "allow")
 
 
 def test_with_somebody_there_the_default_waits_until_they_have_gone() -> None:
-    drive = begun(approved(default="refuse"))
+    drive = begun(approved(default="deny"))
     drive.tick(2 * DEFAULT_AFTER_MS)
     assert states(graph_of(drive)) == {"ship": "ready"}
     drive.capacity = drive.capacity._replace(is_attended=False)
@@ -310,7 +310,7 @@ def test_a_default_that_is_no_option_is_no_answer() -> None:
 
 def test_a_revision_asks_again() -> None:
     drive = begun(approved(), define("review", "ship", gate=Gate("ship")))
-    answer(drive, "approve")
+    answer(drive, "allow")
     end(drive, "ship")
     end(drive, "review", '{"verdict": "REVISE"}')
     assert states(graph_of(drive))["ship"] == "ready"
@@ -322,5 +322,5 @@ def test_refusing_one_of_many_stops_asking_for_the_others_where_the_graph_stops(
     assert len(graph_of(drive).open_asks) == 2
     first = next(iter(graph_of(drive).open_asks))
     ask = graph_of(drive).asks[first]
-    drive.run(Respond(G, ask.id, ask.action_hash, option="refuse"), ME)
+    drive.run(Respond(G, ask.id, ask.action_hash, option="deny"), ME)
     assert graph_of(drive).status == "active"
