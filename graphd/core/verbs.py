@@ -87,7 +87,7 @@ def resume(draft: Draft, command: Resume) -> None:
         )
     stuck = [key for key in graph.live if graph.attempts[key].state == "stuck"]
     can_go_on = graph.counts["ready"] or graph.counts["running"] or graph.counts["waiting"] or graph.holding
-    if not can_go_on or _is_stopped_by_failure(graph):
+    if not can_go_on or (graph.status == "blocked" and _is_stopped_by_failure(graph)):
         hint = t("graphd retry --all tries the failed ones again; graphd finish ends it as it is")
         raise refuse_transition(graph, "resume", t("nothing in it can start"), hint)
     _take_environment(draft, command.environment)

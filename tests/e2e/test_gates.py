@@ -52,7 +52,8 @@ nodes:
     needs: [make]
     gate: { revise: make }
     run: |
-      if grep -q smaller made; then echo '{"verdict": "ACCEPT"}'; else echo '{"verdict": "REVISE", "findings": "smaller"}'; fi
+      if grep -q smaller made; then echo '{"verdict": "ACCEPT"}'
+      else echo '{"verdict": "REVISE", "findings": "smaller"}'; fi
   - { id: ship, needs: [review], run: cat made }
 """
 

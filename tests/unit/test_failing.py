@@ -112,6 +112,8 @@ def test_a_person_who_paused_meanwhile_keeps_the_pause() -> None:
     drive.run(Pause(G), ME)
     end(drive, "b", "failed")
     assert graph_of(drive).status == "user_paused"
+    drive.run(Resume(G), ME)
+    assert graph_of(drive).status == "blocked"
 
 
 # ---- writers --------------------------------------------------------------------------------------------------------
