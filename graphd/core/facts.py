@@ -184,9 +184,6 @@ def refuse_check(draft: Draft, node: Node) -> None:
 
 
 def _move_on(draft: Draft, node: Node, attempt: Attempt, ended: Ended) -> None:
-    trouble = _gate_trouble(node, ended.output) if ended.outcome == "achieved" else None
-    if trouble is not None:
-        ended = ended._replace(outcome="failed", failure_class="verdict_fail", reason=trouble)
     ripple(draft, _move_node(draft, node, attempt, ended.outcome, ended.failure_class, ended.reason, ended.output))
     conclude(draft)
 

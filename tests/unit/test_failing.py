@@ -58,7 +58,7 @@ def test_a_result_that_comes_while_stopping_counts() -> None:
 def test_the_stop_outlives_a_crash() -> None:
     drive = failing()
     drive.run(DaemonStarted(2, "0", 1))
-    assert StopAttempt(G, (node_id("b"), "worker", 1)) in drive.effects
+    assert StopAttempt(G, (node_id("b"), "worker", 1), is_repeat=True) in drive.effects
     assert states(graph_of(drive))["c"] == "ready"
 
 

@@ -133,6 +133,11 @@ ASK_2: Final[dict[str, Key]] = {
     "default": maybe(read_text),
     "state": Key(one_of(get_args(AskState))),
     "answeredBy": maybe(read_text),
+    "option": maybe(read_text),
+    "text": maybe(read_text),
+    "scope": maybe(read_text),
+    "comment": maybe(read_text),
+    "rule": maybe(read_text),
 }
 GRAPH_2: Final[dict[str, Key]] = {
     "id": Key(read_filled),
