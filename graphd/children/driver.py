@@ -87,6 +87,17 @@ class Order:
     """Why it must not be started after all, for people."""
     is_agent_gone: bool = False
     """The refusal is that its program is not there: it may come again."""
+    findings: str | None = None
+    """What the gate said that sent this work back."""
+    artifacts: tuple[str, ...] = ()
+    """Globs below `cwd` that have to be made by this attempt."""
+    started_at_ms: int = 0
+    """When the attempt was committed, on the wall clock."""
+
+    @property
+    def is_contracted(self) -> bool:
+        """What it achieves is held against declared files or a schema."""
+        return bool(self.artifacts) or self.output_schema is not None
 
 
 class Report(Protocol):

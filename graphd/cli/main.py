@@ -39,6 +39,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "finish": Entry("Steer", "steer", "Let what runs finish, skip the rest."),
     "cancel": Entry("Steer", "steer", "Stop a graph and end every process of it."),
     "clear": Entry("Steer", "steer", "Stop a graph and forget it, with its files."),
+    "signal": Entry("Steer", "signals", "Tell what waits for it that something happened."),
     "release": Entry("Steer", "steer", "Declare a stuck process tree dead."),
     "ask": Entry("Answer", "people", "List what waits for a person."),
     "answer": Entry("Answer", "people", "Answer what an agent, a gate or a deadline asks."),

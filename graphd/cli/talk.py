@@ -78,14 +78,16 @@ async def call(session: "Session", method: str, params: Wire | None = None) -> A
         raise CommandRefused("unreachable", text, "type the command again: it starts another daemon") from None
 
 
-async def call_once(session: "Session", method: str, params: Wire) -> Any:
+async def call_once(session: "Session", method: str, params: Wire, *, key: str = "requestId") -> Any:
     """A mutation that is applied once, whatever happens to the daemon: its request id goes again to the next one.
+
+    `key` is what the method calls that id.
 
     Raises CommandRefused.
     """
     from graphd.client.session import ConnectionLost, RemoteRefused
 
-    params = params if params.get("dryRun") else {"requestId": str(uuid.uuid4()), **params}
+    params = params if params.get("dryRun") else {key: str(uuid.uuid4()), **params}
     try:
         return await session.call(method, params)
     except RemoteRefused as refusal:

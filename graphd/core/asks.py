@@ -191,4 +191,12 @@ def _nothing(draft: Draft, ask: Ask) -> None:
     """The answer itself is all."""
 
 
-_EFFECTS: dict[str, Callable[[Draft, Ask], None]] = {"permission": _tell_agent, "question": _question}
+def _approval(draft: Draft, ask: Ask) -> None:
+    from graphd.core.early import settle_approval  # few plans ask
+
+    settle_approval(draft, ask)
+
+
+_EFFECTS: dict[str, Callable[[Draft, Ask], None]] = {
+    "permission": _tell_agent, "question": _question, "approval": _approval
+}  # fmt: skip

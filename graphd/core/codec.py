@@ -45,8 +45,8 @@ from graphd.core.model import (
 
 Row: TypeAlias = dict[str, Any]
 
-DERIVED_OF_NODE = frozenset({"dependants", "unsettled", "rank"})
-DERIVED_OF_GRAPH = frozenset({"counts", "live", "ready", "queue", "open_asks"})
+DERIVED_OF_NODE = frozenset({"items", "dependants", "unsettled", "rank"})
+DERIVED_OF_GRAPH = frozenset({"counts", "live", "ready", "queue", "open_asks", "early", "slotless"})
 PARTS_OF_GRAPH = frozenset({"nodes", "attempts", "asks", "deliveries", "history"})
 
 
@@ -281,6 +281,7 @@ def load_graph(row: Row) -> Graph:
     """The inverse of `dump_graph`. Derived fields are unset: call `derive.rebuild` before anything else."""
     row = dict(row)
     stopping = row.pop("stopping", None)
+    holding = tuple(row.pop("holding", ()))
     nodes = [load_node(node) for node in row.pop("nodes")]
     attempts = [load_attempt(attempt) for attempt in row.pop("attempts")]
     asks = [load_ask(ask) for ask in row.pop("asks")]
@@ -292,6 +293,7 @@ def load_graph(row: Row) -> Graph:
         terms=load_terms(row.pop("terms", None)),
         spent=Spent(**row.pop("spent")),
         stopping=Stopping(**stopping) if stopping is not None else None,
+        holding=holding,
         nodes={node.id: node for node in nodes},
         attempts={attempt.key: attempt for attempt in attempts},
         asks={ask.id: ask for ask in asks},

@@ -12,7 +12,7 @@ from graphd.core.events import DAEMON, Actor, AttemptKey
 from graphd.core.model import Definition, Failure, Identity, Limits, Output, Source, Spent, State
 from graphd.core.policy import Leave
 from graphd.core.talk import Talk
-from graphd_protocol.states import AttemptOutcome, FailureClass, GraphStatus, NodeState, Outcome, SkipReason
+from graphd_protocol.states import AttemptOutcome, FailureClass, GraphStatus, NodeState, Outcome, SkipReason, Verdict
 
 
 class Set(NamedTuple):
@@ -50,6 +50,7 @@ class ImportedNode:
     started_at: int | None = None
     ended_at: int | None = None
     spent: Spent = field(default_factory=Spent)
+    verdict: Verdict | None = None
 
 
 class Import(NamedTuple):
@@ -146,6 +147,13 @@ class Respond(NamedTuple):
     comment: str | None = None
 
 
+class Signal(NamedTuple):
+    """Something happened outside: wakes what waits for it. `payload` is JSON text."""
+
+    name: str
+    payload: str = "null"
+
+
 class AttemptIdentified(NamedTuple):
     """Its keeper answered."""
 
@@ -231,7 +239,7 @@ class Tick(NamedTuple):
 
 Verb = Set | Import | Pause | Resume | RetryNodes | Cancel | Clear | Finish | Release | Acknowledge | Respond | Revoke
 Fact = AttemptIdentified | AttemptSaid | AttemptEnded | AttemptStuck | DeadlineReached | DaemonStarted | Tick
-Command = Verb | Fact
+Command = Verb | Signal | Fact
 
 
 class Request(NamedTuple):
@@ -258,6 +266,8 @@ class Done(NamedTuple):
     rev: int
     stopping: tuple[str, ...] = ()
     preview: Any = None
+    woke: tuple[tuple[str, str], ...] = ()  # (graph, slug) of what a signal woke
+    kept: tuple[tuple[str, str], ...] = ()  # (graph, slug) of what it will wake
 
 
 class Capacity(NamedTuple):
@@ -267,3 +277,4 @@ class Capacity(NamedTuple):
     per_profile: tuple[tuple[str, int], ...] = ()
     profiles: tuple[tuple[str, str], ...] = (("shell", "shell"),)  # worker → profile
     can_admit: bool = True
+    is_attended: bool = True  # somebody is there who could answer

@@ -18,6 +18,7 @@ from graphd.core.commands import (
     DaemonStarted,
     DeadlineReached,
     Done,
+    Fact,
     Finish,
     Import,
     Pause,
@@ -28,7 +29,9 @@ from graphd.core.commands import (
     RetryNodes,
     Revoke,
     Set,
+    Signal,
     Tick,
+    Verb,
 )
 from graphd.core.draft import Draft
 from graphd.core.events import Change, Effect
@@ -48,8 +51,14 @@ class Decision:
 def decide(state: State, tape: Tape, request: Request, now: int) -> Decision:
     """Apply `request` to the state in place. Raises Refused, with every write since the call taken back."""
     mark = tape.mark()
+    done: Done | None = None
     try:
-        drafts = _drafts(state, tape, request, now)
+        if isinstance(request.command, Signal):
+            from graphd.core.signals import signal  # as below: with the first one
+
+            drafts, done = signal(state, tape, request.command, request.actor, now=now)
+        else:
+            drafts = _drafts(state, tape, request, request.command, now=now)
     except Refused:
         if tape.mark() > mark:
             tape.rollback(mark)
@@ -57,14 +66,13 @@ def decide(state: State, tape: Tape, request: Request, now: int) -> Decision:
         raise
     drafts = [draft for draft in drafts if draft.change.events]
     return Decision(
-        done=_done(state, request, drafts),
+        done=done or _done(state, request, drafts),
         changes=[draft.change for draft in drafts],
         effects=[effect for draft in drafts for effect in draft.effects],
     )
 
 
-def _drafts(state: State, tape: Tape, request: Request, now: int) -> list[Draft]:
-    command = request.command
+def _drafts(state: State, tape: Tape, request: Request, command: Verb | Fact, *, now: int) -> list[Draft]:
     if isinstance(command, Tick):
         return []
     if isinstance(command, DaemonStarted):

@@ -149,3 +149,8 @@ class Definition:
     mode: str | None = None
     max_tool_calls: int | None = None
     unattended_extensions: int | None = None
+
+    @property
+    def takes_no_slot(self) -> bool:
+        """It waits, or joins its items: it runs without attempt and slot (model.md, Attempt)."""
+        return self.wait is not None or self.for_each is not None

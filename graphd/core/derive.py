@@ -6,6 +6,7 @@ Recomputed after a load, kept by `evolve`.
 import heapq
 
 from graphd.core.model import Graph, Node, State
+from graphd_protocol.ids import node_id as slug_id
 from graphd_protocol.states import NODE_STATES
 
 
@@ -14,13 +15,17 @@ def rebuild(graph: Graph) -> None:
     link(graph)
     graph.counts = dict.fromkeys(NODE_STATES, 0)
     graph.ready = {}
+    graph.slotless = {}
     for node in graph.nodes.values():
         graph.counts[node.state] += 1
         if node.state == "ready":
             graph.ready[node.id] = None
+        if node.state == "running" and node.definition.takes_no_slot:
+            graph.slotless[node.id] = None
     graph.live = {key: None for key, attempt in graph.attempts.items() if attempt.state != "settled"}
     graph.open_asks = {ask.id: None for ask in graph.asks.values() if ask.state == "open"}
-    graph.queue = [(graph.nodes[i].rank, i) for i in graph.ready]
+    graph.early = {i: None for i in graph.ready if comes_early(graph.nodes[i])}
+    graph.queue = [(graph.nodes[i].rank, i) for i in graph.ready if i not in graph.early]
     heapq.heapify(graph.queue)
 
 
@@ -28,14 +33,59 @@ def link(graph: Graph) -> None:
     """Set dependants, unsettled counts and ranks of all nodes from their needs and states."""
     for node in graph.nodes.values():
         node.dependants = []
+        node.items = []
     for node in graph.nodes.values():
         for need in node.needs:
             graph.nodes[need].dependants.append(node.id)
     for node in graph.nodes.values():
         node.unsettled = count_unsettled(graph, node)
-    for node_id, length in _longest_paths(graph.nodes).items():
+    lengths = _longest_paths(graph.nodes)
+    for node_id, length in lengths.items():
         node = graph.nodes[node_id]
-        node.rank = (-node.definition.priority, -length, node.index)
+        node.rank = rank_of(node, length)
+    _link_items(graph)
+
+
+def rank_of(node: Node, length: int) -> tuple[int, int, int]:
+    """Order among ready nodes: priority, longest remaining path, plan order."""
+    return (-node.definition.priority, -length, node.index)
+
+
+def _link_items(graph: Graph) -> None:
+    """Give every `for_each` node its items, which come before it on every path."""
+    made: dict[str, list[Node]] = {}
+    for node in graph.nodes.values():
+        if node.definition.item is not None and maker_id(node) in graph.nodes:
+            made.setdefault(maker_id(node), []).append(node)
+    for maker, items in made.items():
+        graph.nodes[maker].items = in_order(items)
+        for item in items:
+            item.rank = item_rank(graph.nodes[maker], item)
+
+
+def maker_id(item: Node) -> str:
+    """The id of the `for_each` node that made this item."""
+    assert item.definition.item is not None  # noqa: S101  # asked by the caller
+    return slug_id(item.definition.item.of)
+
+
+def in_order(items: list[Node]) -> list[str]:
+    """Their ids by place in the list; of two with one place, which the list had at different times, the later last."""
+    return [node.id for node in sorted(items, key=_place)]
+
+
+def item_rank(maker: Node, item: Node) -> tuple[int, int, int]:
+    """As if the node that made it needed it."""
+    return rank_of(item, 1 - maker.rank[1])
+
+
+def _place(item: Node) -> int:
+    return item.definition.item.index if item.definition.item is not None else 0
+
+
+def comes_early(node: Node) -> bool:
+    """A ready node that does something before, or instead of, taking a slot: it waits, makes items, or asks."""
+    return node.definition.takes_no_slot or (node.definition.approval is not None and not node.is_approved)
 
 
 def count_unsettled(graph: Graph, node: Node) -> int:
@@ -63,22 +113,36 @@ def rebuild_queues(state: State) -> None:
     state.timers = []
     for graph in state.graphs.values():
         graph.queue = []
+        graph.early = {}
         for node_id in graph.ready:
             enqueue(state, graph, graph.nodes[node_id])
+        for node_id in graph.slotless:
+            set_timer(state, graph, graph.nodes[node_id].wake_at, node_id)
+        for ask_id in graph.open_asks:
+            if graph.asks[ask_id].kind == "approval":
+                set_timer(state, graph, graph.asks[ask_id].deadline_at, graph.asks[ask_id].node or "")
     state.are_queues_stale = False
 
 
 def enqueue(state: State, graph: Graph, node: Node) -> None:
     """Put a ready node where the scheduler finds it: the graph's heap, or the timers where it may not start yet."""
-    if node.not_before is not None:
+    if comes_early(node):
+        graph.early[node.id] = None
+    elif node.not_before is not None:
         heapq.heappush(state.timers, (node.not_before, graph.id, node.id))
     else:
         heapq.heappush(graph.queue, (node.rank, node.id))
 
 
+def set_timer(state: State, graph: Graph, at: int | None, node_id: str) -> None:
+    """Have the scheduler look at a node at a time (ms since the epoch); None is never."""
+    if at is not None:
+        heapq.heappush(state.timers, (at, graph.id, node_id))
+
+
 def rebuild_state(state: State) -> None:
     """Recompute what the state counts over all graphs."""
-    state.running = sum(graph.counts["running"] for graph in state.graphs.values())
+    state.running = sum(graph.slots_taken for graph in state.graphs.values())
     state.running_by_profile = {}
     state.checks = {(graph.id, node.id): None for graph in state.graphs.values() for node in _awaiting_check(graph)}
     state.with_ready = {graph.id: None for graph in state.graphs.values() if graph.ready}

@@ -4,12 +4,11 @@
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from graphd.core import derive
 from graphd.core.codec import load_budget, load_definition, load_terms
 from graphd.core.events import Event
-from graphd.core.evolving import turns
+from graphd.core.evolving import gates, turns
 from graphd.core.model import (
     HISTORY_CAP,
     Attempt,
@@ -26,6 +25,7 @@ from graphd.core.model import (
     State,
     Stopping,
 )
+from graphd.core.moving import freshen, move
 from graphd.core.tape import Tape
 from graphd_protocol.ids import node_id
 from graphd_protocol.states import NODE_STATES, AttemptState, NodeState
@@ -63,9 +63,12 @@ def _remember(graph: Graph, tape: Tape, event: Event) -> None:
     if event.kind in _QUIET:
         return
     slug = graph.nodes[event.node].slug if event.node is not None else None
-    detail = event.payload.get("reason") or event.payload.get("class") or event.payload.get("outcome")
+    detail = next((event.payload[key] for key in _DETAILS if event.payload.get(key)), None)
     entry = HistoryEntry(event.at, event.rev, event.kind, slug, str(detail) if detail else None)
     tape.set(graph, "history", [*graph.history[-(HISTORY_CAP - 1) :], entry])
+
+
+_DETAILS = ("verdict", "reason", "class", "outcome", "findings")
 
 
 # ---- graph --------------------------------------------------------------------------------------------------------
@@ -112,6 +115,7 @@ def _states_imported(state: State, tape: Tape, event: Event) -> None:
         tape.set(node, "spent", Spent(**row["spent"]))
         tape.set(node, "output", Output(**row["output"]) if row["output"] else None)
         tape.set(node, "failure", Failure(**row["failure"]) if row["failure"] else None)
+        tape.set(node, "verdict", row.get("verdict"))
     derive.link(graph)
 
 
@@ -162,6 +166,7 @@ def _finish_requested(state: State, tape: Tape, event: Event) -> None:
 def _blocked(state: State, tape: Tape, event: Event) -> None:
     graph = state.graphs[event.graph]
     tape.set(graph, "status", "blocked")
+    tape.set(graph, "failed_by", None)
     tape.set(graph, "pause_reason", event.payload["reason"])
     tape.set(graph, "pause_cause", None)
 
@@ -192,35 +197,8 @@ def _cleared(state: State, tape: Tape, event: Event) -> None:
 # ---- node ---------------------------------------------------------------------------------------------------------
 
 
-def _move(state: State, tape: Tape, event: Event, to: NodeState) -> tuple[Graph, Node]:
-    """Move the event's node, and all that is counted by state."""
-    graph = state.graphs[event.graph]
-    node = graph.nodes[event.node or ""]
-    origin, was_settled = node.state, node.is_settled
-    tape.put(graph.counts, origin, graph.counts[origin] - 1)
-    tape.put(graph.counts, to, graph.counts[to] + 1)
-    tape.set(node, "state", to)
-    if origin == "running":
-        tape.drop(state.checks, (graph.id, node.id))
-    if origin == "running" or to == "running":
-        tape.set(state, "running", state.running + (to == "running") - (origin == "running"))
-    if origin == "ready":
-        tape.drop(graph.ready, node.id)
-        if not graph.ready:
-            tape.drop(state.with_ready, graph.id)
-    if to == "ready":
-        tape.put(graph.ready, node.id, None)
-        tape.put(state.with_ready, graph.id, None)
-    if node.is_settled != was_settled:
-        step = -1 if node.is_settled else 1
-        for dependant in node.dependants:
-            other = graph.nodes[dependant]
-            tape.set(other, "unsettled", other.unsettled + step)
-    return graph, node
-
-
 def _node_ready(state: State, tape: Tape, event: Event) -> None:
-    graph, node = _move(state, tape, event, "ready")
+    graph, node = move(state, tape, event, "ready")
     derive.enqueue(state, graph, node)
 
 
@@ -236,19 +214,19 @@ def _node_put_back(state: State, tape: Tape, event: Event) -> None:
 
 
 def _node_skipped(state: State, tape: Tape, event: Event) -> None:
-    _, node = _move(state, tape, event, "skipped")
+    _, node = move(state, tape, event, "skipped")
     tape.set(node, "skip", event.payload["reason"])
     tape.set(node, "blocked_by", None)
     tape.set(node, "ended_at", event.at)
 
 
 def _node_blocked(state: State, tape: Tape, event: Event) -> None:
-    _, node = _move(state, tape, event, "blocked")
+    _, node = move(state, tape, event, "blocked")
     tape.set(node, "blocked_by", event.payload["by"])
 
 
 def _node_achieved(state: State, tape: Tape, event: Event) -> None:
-    _, node = _move(state, tape, event, "achieved")
+    _, node = move(state, tape, event, "achieved")
     output = event.payload["output"]
     tape.set(node, "output", Output(**output) if output else None)
     tape.set(node, "failure", None)
@@ -258,7 +236,7 @@ def _node_achieved(state: State, tape: Tape, event: Event) -> None:
 
 def _node_failed(state: State, tape: Tape, event: Event) -> None:
     p = event.payload
-    _, node = _move(state, tape, event, "failed")
+    _, node = move(state, tape, event, "failed")
     tape.set(node, "failure", Failure(p["class"], p["reason"], p.get("attempt")))
     output = p.get("output")
     tape.set(node, "output", Output(**output) if output else None)
@@ -266,21 +244,14 @@ def _node_failed(state: State, tape: Tape, event: Event) -> None:
 
 
 def _node_retried(state: State, tape: Tape, event: Event) -> None:
-    _, node = _move(state, tape, event, "waiting")
-    for name, value in _FRESH.items():
-        tape.set(node, name, value)
-
-
-_FRESH: dict[str, Any] = {
-    "output": None, "failure": None, "candidate": None, "gaps": None, "evidence": (), "skip": None,
-    "cancel_reason": None, "blocked_by": None, "not_before": None,
-    "started_at": None, "ended_at": None, "retries": 0, "lost_in_row": 0,
-    "put_back_in_row": 0,
-}  # fmt: skip
+    graph, node = move(state, tape, event, "waiting")
+    freshen(tape, node)
+    if graph.failed_by == node.id:
+        tape.set(graph, "failed_by", None)
 
 
 def _node_cancelled(state: State, tape: Tape, event: Event) -> None:
-    _, node = _move(state, tape, event, "cancelled")
+    _, node = move(state, tape, event, "cancelled")
     tape.set(node, "cancel_reason", event.payload["reason"])
     output = event.payload.get("output")
     tape.set(node, "output", Output(**output) if output else None)
@@ -301,7 +272,7 @@ def _attempt_started(state: State, tape: Tape, event: Event) -> None:
     graph = state.graphs[event.graph]
     node = graph.nodes[event.node or ""]
     if p["role"] == "worker":
-        _move(state, tape, event, "running")
+        move(state, tape, event, "running")
         tape.set(node, "last_number", p["number"])
         tape.set(node, "attempts", node.attempts + 1)
         tape.set(node, "started_at", event.at)
@@ -421,4 +392,5 @@ EVOLVERS: dict[str, Callable[[State, Tape, Event], None]] = {
     "delivery_created": _delivery_created,
     "delivery_acknowledged": _delivery_acknowledged,
     **turns.EVOLVERS,
+    **gates.EVOLVERS,
 }

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from graphd.base.refusal import Refused
-from graphd.base.text import t
+from graphd.base.text import Text, t
 from graphd.core import rounds
 from graphd.core.commands import (
     AttemptEnded,
@@ -20,8 +20,9 @@ from graphd.core.commands import (
 from graphd.core.derive import is_judged
 from graphd.core.draft import Draft
 from graphd.core.events import DAEMON, AdoptAttempt, CollectAttempt, StopAttempt
+from graphd.core.gates import VerdictMissing, verdict_of
 from graphd.core.model import Attempt, Graph, Node, Output, Spent, State
-from graphd.core.settle import conclude, ripple, skip
+from graphd.core.settle import achieve, conclude, output_row, report, ripple, skip
 from graphd.core.tape import Tape
 from graphd.core.verbs import find_node, stop_attempt
 from graphd_protocol.states import AttemptOutcome, FailureClass
@@ -76,10 +77,10 @@ def settle_attempt(draft: Draft, attempt: Attempt, fact: AttemptEnded) -> None:
     """Settle an attempt whose tree is proven empty, move its node, and carry on from there."""
     graph, node = draft.graph, draft.graph.nodes[attempt.node]
     was_stuck = attempt.state == "stuck"
-    outcome, failure_class = _verdict(graph, attempt, fact)
+    outcome, failure_class, trouble = _verdict(graph, attempt, fact)
     is_counted = outcome not in ("put_back", "paused") and fact.outcome != "put_back"
     reason = attempt.failing.reason if attempt.failing else fact.reason
-    reason = reason or (t("it ran out of time") if failure_class == "timeout" else None)
+    reason = reason or trouble
     _close_asks(draft, node, attempt, fact)
     _emit(
         draft, "attempt_settled", attempt, outcome=outcome, failure_class=failure_class, reason=reason,
@@ -183,10 +184,7 @@ def refuse_check(draft: Draft, node: Node) -> None:
 
 
 def _move_on(draft: Draft, node: Node, attempt: Attempt, ended: Ended) -> None:
-    _move_node(draft, node, attempt, ended.outcome, ended.failure_class, ended.reason, ended.output)
-    if node.state != "ready":
-        _report(draft, node)
-    ripple(draft, [node])
+    ripple(draft, _move_node(draft, node, attempt, ended.outcome, ended.failure_class, ended.reason, ended.output))
     conclude(draft)
 
 
@@ -211,44 +209,62 @@ def _has_stuck(graph: Graph) -> bool:
     return any(graph.attempts[key].state == "stuck" for key in graph.live)
 
 
-def _verdict(graph: Graph, attempt: Attempt, fact: AttemptEnded) -> tuple[AttemptOutcome, FailureClass | None]:
-    """What the end means, given the wish or the stop that stands.
+def _verdict(
+    graph: Graph, attempt: Attempt, fact: AttemptEnded
+) -> tuple[AttemptOutcome, FailureClass | None, Text | None]:
+    """What the end means, given the wish or the stop that stands; with a reason that is ours.
 
-    A result counts for pause and time-out, never for cancel.
+    A result counts for pause and time-out, never for cancel. That of a gate is none without a verdict.
     """
     if graph.stopping is not None and graph.stopping.verb in ("cancel", "clear"):
-        return "cancelled", None
+        return "cancelled", None, None
     if attempt.failing is not None:
         if attempt.failing.failure_class == "lost":
-            return "lost", None
-        return "failed", attempt.failing.failure_class
+            return "lost", None, None
+        return "failed", attempt.failing.failure_class, None
     if fact.outcome == "achieved":
-        return "achieved", None
+        node = graph.nodes[attempt.node]
+        trouble = _gate_trouble(node, node.candidate or fact.output) if attempt.role == "worker" else None
+        return ("achieved", None, None) if trouble is None else ("failed", "verdict_fail", trouble)
     if attempt.stop_reason == "timeout" and fact.outcome != "put_back":
-        return "failed", "timeout"
-    if attempt.stop_reason == "pause":
-        return "paused", None
+        return "failed", "timeout", t("it ran out of time")
+    if attempt.stop_reason in ("pause", "required_failure"):
+        return "paused", None, None
     if fact.outcome == "failed" and fact.signal is not None and attempt.child_session is not None:
-        return "lost", None  # killed in mid-turn by nobody of ours: no verdict, and its session can go on
-    return fact.outcome, fact.failure_class
+        return "lost", None, None  # killed in mid-turn by nobody of ours: no verdict, and its session can go on
+    return fact.outcome, fact.failure_class, t("it ran out of time") if fact.failure_class == "timeout" else None
+
+
+def _gate_trouble(node: Node, output: Output | None) -> Text | None:
+    if node.definition.gate is None:
+        return None
+    try:
+        verdict_of(output)
+    except VerdictMissing as trouble:
+        return trouble.reason
+    return None
 
 
 def _move_node(
     draft: Draft, node: Node, attempt: Attempt, outcome: AttemptOutcome, failure_class: FailureClass | None,
     reason: str | None, output: Output | None,
-) -> None:  # fmt: skip
-    kept = rounds.output_row(output)
+) -> list[Node]:  # fmt: skip
+    """Give the node the state that the end of its attempt means; the nodes to look at next."""
     if outcome == "achieved":
-        draft.emit("node_achieved", node, output=kept)
-    elif outcome == "cancelled":
+        return achieve(draft, node, output)
+    if outcome == "cancelled":
         wish = draft.graph.stopping
-        draft.emit("node_cancelled", node, reason=(wish.reason if wish else None) or t("cancelled"), output=kept)
+        why = (wish.reason if wish else None) or t("cancelled")
+        draft.emit("node_cancelled", node, reason=why, output=output_row(output))
     elif outcome in ("put_back", "paused"):
         _put_back(draft, node, outcome)
     elif outcome == "lost":
         _lost(draft, node, attempt, reason or t("its processes ended without a record"))
     else:
         _failed(draft, node, attempt, failure_class or "exec_failed", reason or t("it failed"), output=output)
+    if node.state == "failed":
+        report(draft, node)
+    return [node]
 
 
 def _put_back(draft: Draft, node: Node, why: str, not_before: int | None = None) -> None:
@@ -323,20 +339,7 @@ def _fail(
 ) -> None:
     draft.emit(
         "node_failed", node, **{"class": failure_class}, reason=reason, attempt=f"{node.slug}@{attempt.number}",
-        output=rounds.output_row(output),
-    )  # fmt: skip
-
-
-def _report(draft: Draft, node: Node) -> None:
-    """Deliver a node's result to the owner where the plan asks for it."""
-    graph = draft.graph
-    if graph.owner is None or not node.definition.report_to_parent or node.state not in ("achieved", "failed"):
-        return
-    is_failure = node.state == "failed"
-    text = node.failure.reason if node.failure else (node.output.text if node.output else "")
-    draft.emit(
-        "delivery_created", node, id=f"{graph.id}/{draft.change.rev}/{node.id}", owner=graph.owner,
-        kind="failure" if is_failure else "result", text=text,
+        output=output_row(output),
     )  # fmt: skip
 
 

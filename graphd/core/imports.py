@@ -79,6 +79,14 @@ def _check(state: State, command: Import) -> None:
     if troubles:
         rows = [{"code": x.code, "slug": x.slug, "message": x.message, "hint": x.hint} for x in troubles]
         raise Refused("invalidPlan", troubles[0].message, troubles[0].hint, diagnostics=rows)
+    makers = {definition.slug for definition in command.definitions if definition.for_each is not None}
+    for definition in command.definitions:
+        if definition.item is not None and definition.item.of not in makers:
+            raise Refused(
+                "malformedLog",
+                t("{node} is an item of {maker}, which makes none", node=definition.slug, maker=definition.item.of),
+                t("export it again"), graph=command.graph, node=definition.slug,
+            )  # fmt: skip
     at_work = [node.slug for node in command.nodes if node.state not in RESTING]
     if is_ended and at_work:
         raise Refused(

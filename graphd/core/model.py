@@ -23,6 +23,7 @@ from graphd_protocol.states import (
     SkipReason,
     StopReason,
     StopVerb,
+    Verdict,
 )
 
 
@@ -56,7 +57,7 @@ class Spent:
 
 @dataclass(slots=True)
 class Node:
-    """One outcome to achieve. `dependants`, `unsettled` and `rank` are derived from the plan and kept by `evolve`."""
+    """One outcome to achieve. `items`, `dependants`, `unsettled` and `rank` are derived from the plan."""
 
     id: str
     definition: Definition
@@ -85,6 +86,14 @@ class Node:
     started_at: int | None = None
     ended_at: int | None = None
     spent: Spent = field(default_factory=Spent)
+    verdict: Verdict | None = None  # of a gate
+    revisions: int = 0  # how often this gate sent work back
+    findings: str | None = None  # of the gate that sent it back: told to the next attempts
+    wake_at: int | None = None  # when what it waits for is due, or has taken too long
+    signal: str | None = None  # JSON of a signal that came before it waited
+    is_approved: bool = False
+    width: int | None = None  # how many items the list of this `for_each` node has
+    items: list[str] = field(default_factory=list)  # ids of the nodes that this `for_each` node made, in item order
     dependants: list[str] = field(default_factory=list)
     unsettled: int = 0
     rank: tuple[int, int, int] = (0, 0, 0)
@@ -259,7 +268,7 @@ HISTORY_CAP = 64
 
 @dataclass(slots=True)
 class Graph:
-    """One durable dependency graph. `counts`, `live`, `ready`, `queue`, `open_asks` are derived, kept by `evolve`."""
+    """One durable dependency graph. `counts` … `open_asks`, `early` and `slotless` are derived, kept by `evolve`."""
 
     id: str
     title: str
@@ -275,6 +284,8 @@ class Graph:
     outcome: Outcome | None = None
     stopping: Stopping | None = None
     is_finishing: bool = False
+    failed_by: str | None = None  # the required node whose failure stops all (`on_required_failure: stop`)
+    holding: tuple[str, ...] = ()  # ids of gates that asked for a new plan, which nobody has answered yet
     plan_version: int = 0
     rev: int = 0
     environment: str | None = None
@@ -295,7 +306,14 @@ class Graph:
     ready: dict[str, None] = field(default_factory=dict)
     queue: list[tuple[tuple[int, int, int], str]] = field(default_factory=list)  # a heap; may hold stale entries
     open_asks: dict[str, None] = field(default_factory=dict)
+    early: dict[str, None] = field(default_factory=dict)  # ready nodes that something comes before a slot for
+    slotless: dict[str, None] = field(default_factory=dict)  # running nodes without attempt and slot
     last_start_at: int = 0
+
+    @property
+    def slots_taken(self) -> int:
+        """Running nodes with an attempt: one that waits, or joins its items, takes no slot."""
+        return self.counts["running"] - len(self.slotless)
 
     @property
     def is_ended(self) -> bool:
@@ -314,7 +332,7 @@ class State:
 
     graphs: dict[str, Graph] = field(default_factory=dict)
     tombstones: dict[str, int] = field(default_factory=dict)  # graph id → the rev of its clearing
-    running: int = 0
+    running: int = 0  # slots taken
     running_by_profile: dict[str, int] = field(default_factory=dict)
     with_ready: dict[str, None] = field(default_factory=dict)  # ids of graphs that have a ready node
     timers: list[tuple[int, str, str]] = field(

@@ -7,27 +7,15 @@ an attempt of it, the worker's or the verifier's, is not settled.
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from graphd.base.text import t
 from graphd.core.draft import Draft
 from graphd.core.events import PromptAttempt, StartAttempt
 from graphd.core.model import Attempt, Graph, Node, Output
+from graphd.core.settle import output_row
 from graphd.core.verbs import stop_attempt
 
 GAPS_LIMIT = 4096
-
-
-def output_row(output: Output | None) -> dict[str, Any] | None:
-    """As `asdict`, which copies deeply and was a fifth of a settlement's cost."""
-    if output is None:
-        return None
-    return {
-        "text": output.text,
-        "total_bytes": output.total_bytes,
-        "media_type": output.media_type,
-        "is_cut": output.is_cut,
-    }
 
 
 def is_checked(node: Node) -> bool:

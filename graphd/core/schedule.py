@@ -12,7 +12,7 @@ from graphd.core.events import DAEMON, Change, Effect, StartAttempt, WakeAt
 from graphd.core.facts import refuse_check
 from graphd.core.model import Graph, Node, State
 from graphd.core.rounds import start_check
-from graphd.core.settle import conclude, ripple
+from graphd.core.settle import conclude, pause_for_stuck, ripple
 from graphd.core.tape import Tape
 
 
@@ -27,7 +27,7 @@ def schedule(state: State, tape: Tape, capacity: Capacity, now: int) -> tuple[li
     starts.start_checks()
     if not capacity.can_admit:
         return starts.finish()
-    _release_timers(state, now)
+    starts.begin_early()
     while state.running < capacity.concurrency:
         graph = starts.next_graph()
         if graph is None:
@@ -37,15 +37,6 @@ def schedule(state: State, tape: Tape, capacity: Capacity, now: int) -> tuple[li
     if state.timers:
         effects.append(WakeAt(state.timers[0][0]))
     return changes, effects
-
-
-def _release_timers(state: State, now: int) -> None:
-    while state.timers and state.timers[0][0] <= now:
-        at, graph_id, node_id = heapq.heappop(state.timers)
-        graph = state.graphs.get(graph_id)
-        node = graph.nodes.get(node_id) if graph else None
-        if graph is not None and node is not None and node.state == "ready" and node.not_before == at:
-            heapq.heappush(graph.queue, (node.rank, node.id))
 
 
 class _Starts:
@@ -59,6 +50,22 @@ class _Starts:
         self._held: list[tuple[Graph, Node]] = []
         self._exhausted: set[str] = set()
         self._agentless: dict[str, str] = {}
+        self._serialised: dict[str, None] = {}
+        self._is_attended = capacity.is_attended
+
+    def begin_early(self) -> None:
+        """Timers that are due, and all that comes before a slot."""
+        state = self._state
+        is_due = state.timers and state.timers[0][0] <= self._now
+        has_early = any(state.graphs[graph_id].early for graph_id in state.with_ready)
+        if not is_due and not has_early and self._is_attended:
+            return
+        from graphd.core import early  # few graphs wait for anything
+
+        early.fire(state, self._draft, self._now)
+        if not self._is_attended:
+            early.answer_for_nobody(state, self._draft, self._now)
+        early.begin(state, self._draft, self._may_begin)
 
     def next_graph(self) -> Graph | None:
         """The graph whose turn it is, or None where no graph can start anything."""
@@ -71,12 +78,14 @@ class _Starts:
                 best = graph
         return best
 
+    def _may_begin(self, graph: Graph) -> bool:
+        """It admits what takes no slot."""
+        if graph.status != "active" or graph.stopping is not None or graph.failed_by is not None:
+            return False
+        return graph.replaces is None or graph.replaces not in self._state.graphs
+
     def _may_start(self, graph: Graph) -> bool:
-        if graph.status != "active" or graph.stopping is not None or not graph.queue:
-            return False
-        if graph.replaces is not None and graph.replaces in self._state.graphs:
-            return False
-        return graph.counts["running"] < graph.limits.concurrency
+        return bool(graph.queue) and self._may_begin(graph) and graph.slots_taken < graph.limits.concurrency
 
     def start_one(self, graph: Graph) -> None:
         """Start the graph's first node that may start now."""
@@ -89,6 +98,10 @@ class _Starts:
             if profile is None:
                 self._missing(graph, node)
                 return
+            if node.definition.writes and _is_written(graph, node):
+                self._held.append((graph, node))
+                self._serialised[graph.id] = None
+                continue
             running = self._state.running_by_profile.get(profile, 0)
             if running >= self._caps.get(profile, running + 1):
                 self._held.append((graph, node))
@@ -143,20 +156,43 @@ class _Starts:
         ripple(draft, [node])
         conclude(draft)
 
+    def _check_writers(self, graph: Graph) -> None:
+        """What holds the others' files may be a tree whose end can't be proven: then somebody has to look."""
+        is_waking = any(graph_id == graph.id for _, graph_id, _ in self._state.timers)
+        if graph.status == "active" and graph.stopping is None and not graph.queue and not is_waking:
+            pause_for_stuck(self._draft(graph), graph)
+
     def finish(self) -> tuple[list[Change], list[Effect]]:
         """Put back what was only held, and give the changes."""
+        for graph_id in self._serialised:
+            self._check_writers(self._state.graphs[graph_id])
         for graph, node in self._held:
             heapq.heappush(graph.queue, (node.rank, node.id))
         for graph_id, reason in self._agentless.items():
             graph = self._state.graphs[graph_id]
-            if graph.status == "active" and not graph.counts["running"]:
+            if graph.status == "active" and not graph.slots_taken:
                 self._draft(graph).emit("paused", status="infra_paused", reason=reason, cause="agent")
         drafts = [draft for draft in self._drafts.values() if draft.change.events]
         return [d.change for d in drafts], [effect for d in drafts for effect in d.effects]
 
 
+def _is_written(graph: Graph, node: Node) -> bool:
+    """A node that runs writes the same files in the same tree: two writers go one after the other."""
+    from graphd.core.overlap import writes_meet
+
+    if _has_own_tree(graph, node):
+        return False
+    others = {graph.nodes[key[0]].id: graph.nodes[key[0]] for key in graph.live}
+    return any(not _has_own_tree(graph, other) and writes_meet(node.definition, other.definition)
+               for other in others.values())  # fmt: skip
+
+
+def _has_own_tree(graph: Graph, node: Node) -> bool:
+    return (node.definition.isolation or graph.terms.isolation) == "node"
+
+
 def _turn(graph: Graph) -> tuple[int, int]:
-    return (graph.counts["running"], graph.last_start_at)
+    return (graph.slots_taken, graph.last_start_at)
 
 
 def _resumes(graph: Graph, node: Node) -> int | None:

@@ -5,12 +5,14 @@ All of it happens in the change that caused it.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphd.base.text import t
+from graphd.core.derive import maker_id
 from graphd.core.draft import Draft
 from graphd.core.events import RemoveGraphFiles
-from graphd.core.model import Graph, Node
+from graphd.core.gates import decide_gate, is_held, refuses, rejecting
+from graphd.core.model import Graph, Node, Output
 from graphd_protocol.ids import node_id
 from graphd_protocol.states import Outcome, SkipReason
 
@@ -29,6 +31,8 @@ def ripple(draft: Draft, first: list[Node]) -> None:
             if block_if_due(draft, node) or admit_if_due(draft, node):
                 todo.append(node)
             continue
+        if node.definition.item is not None:
+            todo.extend(_joined(draft, node))
         is_dead_end = node.state == "blocked" or (node.state == "failed" and node.required)
         for dependant_id in node.dependants:
             dependant = draft.graph.nodes[dependant_id]
@@ -39,6 +43,12 @@ def ripple(draft: Draft, first: list[Node]) -> None:
                 todo.append(dependant)
             elif admit_if_due(draft, dependant):
                 todo.append(dependant)
+
+
+def _joined(draft: Draft, item: Node) -> list[Node]:
+    from graphd.core.items import join  # few graphs have lists
+
+    return join(draft, draft.graph.nodes[maker_id(item)])
 
 
 def _root_of_block(node: Node) -> str:
@@ -60,9 +70,9 @@ def admit_if_due(draft: Draft, node: Node) -> bool:
 
     True where it came to rest, so that its dependants are to be looked at.
     """
-    if node.unsettled:
-        return False
     graph = draft.graph
+    if node.unsettled or is_held(graph, node) or _waits_for_list(graph, node):
+        return False
     if node.definition.condition is not None:
         from graphd.core.conditions import ConditionUnanswerable, evaluate, parse  # as in `decide`: with the first one
 
@@ -76,11 +86,19 @@ def admit_if_due(draft: Draft, node: Node) -> bool:
         if not holds:
             skip(draft, node, "condition_false")
             return True
+    elif refuses(graph, node):
+        skip(draft, node, "gate_not_accepted")
+        return True
     elif node.needs and not any(graph.nodes[need].state == "achieved" for need in node.needs):
         skip(draft, node, "no_input")
         return True
     draft.emit("node_ready", node)
     return False
+
+
+def _waits_for_list(graph: Graph, node: Node) -> bool:
+    """An item whose list is to be read anew first: its place in it, and its value, may change."""
+    return node.definition.item is not None and graph.nodes[maker_id(node)].state != "running"
 
 
 def skip(draft: Draft, node: Node, reason: SkipReason) -> None:
@@ -94,8 +112,8 @@ def _facts(graph: Graph, slug: str) -> "Facts":
     node = graph.nodes[node_id(slug)]
     output = node.output
     if output is None:
-        return Facts(node.state)
-    return Facts(node.state, output_text=output.text, media_type=output.media_type, is_cut=output.is_cut)
+        return Facts(node.state, node.verdict)
+    return Facts(node.state, node.verdict, output_text=output.text, media_type=output.media_type, is_cut=output.is_cut)
 
 
 def conclude(draft: Draft) -> None:
@@ -103,13 +121,22 @@ def conclude(draft: Draft) -> None:
     nothing can run.
     """
     graph = draft.graph
+    if graph.open_asks:
+        _withdraw_stale(draft)
     if graph.stopping is not None:
         conclude_stop(draft)
         return
+    if graph.terms.on_required_failure == "stop" and graph.counts["failed"]:
+        from graphd.core.failing import stop_for_failure  # few graphs ask for it
+
+        if stop_for_failure(draft):
+            return
     counts = graph.counts
     if counts["running"] or counts["ready"] or counts["waiting"]:
         _conclude_standstill(draft, graph)
         return
+    if graph.holding:
+        return  # a gate asked for a new plan; it is paused until somebody answers
     trouble = None if graph.is_finishing else _standing_trouble(graph)
     if trouble is None:
         _complete(draft, graph)
@@ -117,12 +144,22 @@ def conclude(draft: Draft) -> None:
         draft.emit("blocked", reason=trouble)
 
 
+def _withdraw_stale(draft: Draft) -> None:
+    """An approval is asked of a ready node: one that is not ready any more needs none."""
+    from graphd.core.asks import withdraw  # graphs that ask have it already
+
+    graph = draft.graph
+    for ask in [graph.asks[ask_id] for ask_id in graph.open_asks]:
+        if ask.kind == "approval" and graph.nodes[ask.node or ""].state != "ready":
+            withdraw(draft, ask, t("{node} is not about to start any more", node=graph.nodes[ask.node or ""].slug))
+
+
 def conclude_stop(draft: Draft) -> None:
     """Fulfil the wish to stop once no tree is left; a clear also goes through here for a graph that has ended."""
     graph = draft.graph
     wish = graph.stopping
     if wish is None or graph.live:
-        _pause_for_stuck(draft, graph)
+        pause_for_stuck(draft, graph)
     elif wish.verb == "pause":
         draft.emit("paused", status="user_paused", reason=wish.reason or t("paused"), cause=None)
         conclude(draft)
@@ -135,12 +172,13 @@ def conclude_stop(draft: Draft) -> None:
 
 
 def _conclude_standstill(draft: Draft, graph: Graph) -> None:
-    is_full = graph.counts["running"] >= graph.limits.concurrency
-    if graph.status == "active" and (is_full or not graph.counts["ready"]):
-        _pause_for_stuck(draft, graph)
+    is_full = graph.slots_taken >= graph.limits.concurrency
+    can_wake = any(graph.nodes[node].definition.wait is not None for node in graph.slotless)
+    if graph.status == "active" and (is_full or not graph.counts["ready"]) and not can_wake:
+        pause_for_stuck(draft, graph)
 
 
-def _pause_for_stuck(draft: Draft, graph: Graph) -> None:
+def pause_for_stuck(draft: Draft, graph: Graph) -> None:
     """Nothing can run while every running node's tree is stuck; a wish that such a tree holds up is kept."""
     live = [graph.attempts[key] for key in graph.live]
     if not live or any(attempt.state != "stuck" for attempt in live):
@@ -161,31 +199,67 @@ def _standing_trouble(graph: Graph) -> str | None:
     for node in graph.nodes.values():
         if node.state == "failed" and node.required and node.failure is not None:
             return t("required node {node} failed: {reason}", node=node.slug, reason=node.failure.reason)
-    sinks = [node for node in graph.nodes.values() if not node.dependants]
+    sinks = [node for node in graph.nodes.values() if not node.dependants and node.definition.item is None]
     if all(_is_tainted(graph, sink) for sink in sinks):
         return t("every end of the graph failed, or was skipped because what came before it failed")
     return None
 
 
 def _is_tainted(graph: Graph, sink: Node) -> bool:
-    """Failed, or skipped for lack of input that failures alone explain. Iterative: plans are deep."""
+    """Failed, or skipped for want of something that failures alone explain. Iterative: plans are deep."""
     todo, seen = [sink], {sink.id}
     while todo:
         node = todo.pop()
         if node.state == "failed":
             continue
-        if node.state != "skipped" or node.skip != "no_input":
+        if node.state != "skipped" or node.skip not in ("no_input", "gate_not_accepted"):
             return False
-        fresh = [graph.nodes[need] for need in node.needs if need not in seen]
+        needs = [graph.nodes[need] for need in node.needs]
+        if node.skip == "gate_not_accepted":  # a gate that said so is no failure; one that never spoke may be
+            needs = [need for need in needs if need.definition.gate is not None and need.verdict != "ACCEPT"]
+        fresh = [need for need in needs if need.id not in seen]
         seen.update(need.id for need in fresh)
         todo += fresh
     return True
 
 
 def _complete(draft: Draft, graph: Graph) -> None:
-    outcome: Outcome = "withFailures" if graph.counts["failed"] else "ok"
-    draft.emit("completed", outcome=outcome)
+    gates = [gate.slug for gate in rejecting(graph)]
+    outcome: Outcome = "rejected" if gates else "withFailures" if graph.counts["failed"] else "ok"
+    draft.emit("completed", outcome=outcome, gates=gates)
     deliver_end(draft)
+
+
+def report(draft: Draft, node: Node) -> None:
+    """Deliver a node's result to the owner where the plan asks for it."""
+    graph = draft.graph
+    if graph.owner is None or not node.definition.report_to_parent or node.state not in ("achieved", "failed"):
+        return
+    is_failure = node.state == "failed"
+    text = node.failure.reason if node.failure else (node.output.text if node.output else "")
+    draft.emit(
+        "delivery_created", node, id=f"{graph.id}/{draft.change.rev}/{node.id}", owner=graph.owner,
+        kind="failure" if is_failure else "result", text=text,
+    )  # fmt: skip
+
+
+def output_row(output: Output | None) -> dict[str, Any] | None:
+    """As `asdict`, which copies deeply and was a fifth of a settlement's cost."""
+    if output is None:
+        return None
+    return {
+        "text": output.text,
+        "total_bytes": output.total_bytes,
+        "media_type": output.media_type,
+        "is_cut": output.is_cut,
+    }
+
+
+def achieve(draft: Draft, node: Node, output: Output | None) -> list[Node]:
+    """Settle a node as achieved; a gate decides in the same change. The nodes to look at next."""
+    draft.emit("node_achieved", node, output=output_row(output))
+    report(draft, node)
+    return decide_gate(draft, node)
 
 
 def deliver_end(draft: Draft) -> None:

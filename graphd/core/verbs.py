@@ -3,8 +3,10 @@
 from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Acknowledge, Cancel, Finish, Pause, Resume, RetryNodes
+from graphd.core.derive import maker_id
 from graphd.core.draft import Draft
 from graphd.core.events import Actor, RecheckAttempt, StopAttempt
+from graphd.core.gates import release_holds
 from graphd.core.model import Graph, Node
 from graphd.core.settle import conclude, conclude_stop, ripple, skip
 from graphd_protocol.ids import node_id
@@ -65,7 +67,7 @@ def pause(draft: Draft, command: Pause) -> None:
         return  # a repeat changes nothing
     word = _admit(graph, "pause", is_stop="pause")
     reason = command.reason or t("paused")
-    if command.mode == "stop" and graph.counts["running"]:
+    if command.mode == "stop" and graph.live:
         _wish(draft, "pause", reason)
         conclude(draft)  # where only stuck trees are left, that is said
         return
@@ -84,15 +86,22 @@ def resume(draft: Draft, command: Resume) -> None:
             graph, "resume", t("its budget is spent"), t("topping up a budget is not in this version")
         )
     stuck = [key for key in graph.live if graph.attempts[key].state == "stuck"]
-    can_go_on = graph.counts["ready"] or graph.counts["running"] or graph.counts["waiting"]
-    if not can_go_on:
+    can_go_on = graph.counts["ready"] or graph.counts["running"] or graph.counts["waiting"] or graph.holding
+    if not can_go_on or (graph.status == "blocked" and _is_stopped_by_failure(graph)):
         hint = t("graphd retry --all tries the failed ones again; graphd finish ends it as it is")
         raise refuse_transition(graph, "resume", t("nothing in it can start"), hint)
     _take_environment(draft, command.environment)
     draft.emit("resumed")
     for key in stuck:
         draft.then(RecheckAttempt(graph.id, key))
+    ripple(draft, release_holds(draft))
     conclude(draft)
+
+
+def _is_stopped_by_failure(graph: Graph) -> bool:
+    """`on_required_failure: stop`, and what failed was not tried again: going on would stop at once."""
+    is_stopping = graph.terms.on_required_failure == "stop" and graph.counts["failed"] > 0
+    return is_stopping and any(node.state == "failed" and node.required for node in graph.nodes.values())
 
 
 def _take_environment(draft: Draft, environment: str | None) -> None:
@@ -127,7 +136,7 @@ def retry(draft: Draft, command: RetryNodes) -> None:
 
 def _targets(graph: Graph, name: str | None) -> list[Node]:
     if name is None:
-        targets = [n for n in graph.nodes.values() if n.state in ("failed", "blocked")]
+        targets = [n for n in graph.nodes.values() if n.state in ("failed", "blocked") and not _is_joined(graph, n)]
         if not targets:
             raise refuse_transition(
                 graph, "retry", t("no node failed or is blocked"), t("graphd status shows the states")
@@ -140,7 +149,31 @@ def _targets(graph: Graph, name: str | None) -> list[Node]:
             t("only a failed, blocked, skipped or cancelled node can be tried again"),
             graph=graph.id, node=node.slug, **{"from": node.state, "to": "waiting"}, rev=graph.rev,
         )  # fmt: skip
+    if _is_joined(graph, node):
+        maker = graph.nodes[maker_id(node)]
+        raise Refused(
+            "invalidTransition",
+            t("can't retry {node}: {maker} is {state} without it", node=node.slug, maker=maker.slug, state=maker.state),
+            t("run the workflow again as a new graph"),
+            graph=graph.id, node=node.slug, **{"from": node.state, "to": "waiting"}, rev=graph.rev,
+        )  # fmt: skip
     return [node]
+
+
+def _is_joined(graph: Graph, node: Node) -> bool:
+    """An item whose list was joined and read by others: it can't be worked on any more."""
+    return node.definition.item is not None and graph.nodes[maker_id(node)].state in ("achieved", "skipped")
+
+
+def _with_items(graph: Graph, node: Node) -> list[Node]:
+    """What a retry of a `for_each` node tries again: its items that did not work; and of an item: the node."""
+    items = [graph.nodes[i] for i in node.items]
+    found = [item for item in items if item.state in ("failed", "blocked", "skipped", "cancelled")
+             and not (item.cancel_reason or "").startswith("removed: ")]  # fmt: skip
+    if node.definition.item is not None:
+        maker = graph.nodes[maker_id(node)]
+        found += [maker] if maker.state in ("failed", "blocked", "cancelled") else []
+    return found
 
 
 def find_node(graph: Graph, name: str) -> Node:
@@ -159,8 +192,9 @@ def find_node(graph: Graph, name: str) -> Node:
 
 def _batch(graph: Graph, targets: list[Node]) -> list[Node]:
     """The targets and all that was blocked or skipped because of them, in plan order."""
-    batch = {node.id: node for node in targets}
-    todo = list(targets)
+    first = [*targets, *(other for node in targets for other in _with_items(graph, node))]
+    batch = {node.id: node for node in first}
+    todo = list(batch.values())
     while todo:
         node = todo.pop()
         for dependant_id in node.dependants:
@@ -232,7 +266,7 @@ def stop_attempt(draft: Draft, key: tuple[str, str, int], why: StopReason) -> No
 
 def _settle_the_rest(draft: Draft, reason: str) -> None:
     for node in draft.graph.nodes.values():
-        if node.state in ("waiting", "ready", "blocked"):
+        if node.state in ("waiting", "ready", "blocked") or node.id in draft.graph.slotless:
             draft.emit("node_cancelled", node, reason=reason)
 
 
@@ -267,10 +301,21 @@ def finish(draft: Draft, command: Finish) -> None:
     _admit(graph, "finish")
     if not command.reason.strip():
         raise Refused("invalidObjective", t("finish needs a reason"), t('graphd finish --reason "…"'), graph=graph.id)
-    draft.emit("finish_requested", reason=command.reason)
     for node in graph.nodes.values():
+        if node.definition.gate is not None and not node.is_settled:
+            raise refuse_transition(
+                graph, "finish", t("gate {gate} has not decided", gate=node.slug),
+                t("graphd why {gate} shows what it waits for; graphd cancel ends the graph without it", gate=node.slug),
+            )  # fmt: skip
+    draft.emit("finish_requested", reason=command.reason)
+    held = release_holds(draft)
+    for node in graph.nodes.values():
+        if node.id in graph.slotless and node.definition.wait is not None:
+            draft.emit("node_put_back", node, why="paused", not_before=None)  # it would be waited for, maybe for ever
         if node.state in ("waiting", "ready", "blocked"):
             skip(draft, node, "finished_early")
+    makers = [graph.nodes[i] for i in graph.slotless]
+    ripple(draft, [*held, *(graph.nodes[item] for maker in makers for item in maker.items)])
     conclude(draft)
 
 

@@ -70,6 +70,7 @@ class Daemon:
         self._served: Served | None = None
         self._agent_watch: AgentWatch | None = None
         self._looking: asyncio.Task[None] | None = None
+        self._is_attended: Callable[[], bool] = lambda: False
         self.stop_requested = asyncio.Event()
 
     @classmethod
@@ -120,7 +121,7 @@ class Daemon:
         served = Served(lambda: settings.now.agents)
 
         def capacity() -> Capacity:
-            return served.capacity(settings.now)
+            return served.capacity(settings.now)._replace(is_attended=daemon._is_attended())
 
         writer = Writer(
             state, commit=log_store.commit, capacity=capacity, clock=clock, requests=await log_store.requests(),
@@ -219,6 +220,14 @@ class Daemon:
         """Look for agents on this PATH too, before a graph that has it is set or goes on."""
         if self._served is not None and await asyncio.to_thread(self._served.look, search_path, full=full_workers):
             self._supervisor.tick()
+
+    def attended_by(self, is_attended: Callable[[], bool]) -> None:
+        """Who knows whether somebody is there who could answer; asked with every batch."""
+        self._is_attended = is_attended
+
+    def left(self) -> None:
+        """Somebody went: what has waited for an answer for long may get its default."""
+        self._supervisor.tick()
 
     async def execute(self, request: Request) -> Done:
         """Commit a command. Raises Refused. A cancelled wait takes nothing back."""

@@ -63,10 +63,11 @@ def _plain_order(house: House, settings: Settings, graph: Graph, attempt: Attemp
         spec=(check.run or check.criteria) if check else definition.spec,
         inputs=tuple(_inputs(house.folder, graph, node, attempt)),
         environment=house.load_environment(attempt.environment),
-        cwd=Path(graph.workspace), workspace=Path(graph.workspace), variables=graph.variables,
+        cwd=Path(graph.workspace), workspace=Path(graph.workspace), variables=_variables(graph, node),
         timeout_s=timeout_ms / 1000,
         linger_s=settings.linger_s, restart_argv=house.restart_argv if settings.keepers_restart_daemon else (),
-        store=house.store, epoch=house.epoch,
+        store=house.store, epoch=house.epoch, findings=node.findings, started_at_ms=attempt.started_at,
+        output_schema=None if check else definition.output_schema, artifacts=() if check else definition.artifacts,
     )  # fmt: skip
 
 
@@ -156,11 +157,16 @@ def _task(order: Order, graph: Graph, attempt: Attempt, contract: Contract) -> T
 
 
 def _earlier(graph: Graph, attempt: Attempt) -> tuple[Earlier, ...]:
-    """How the attempt before this one ended, where that says something."""
+    """What a gate found that sent the work back, and how the attempt before ended, where that says something."""
+    findings = graph.nodes[attempt.node].findings
+    left = (Earlier("findings", findings),) if findings else ()
     before = graph.attempts.get((attempt.node, attempt.role, attempt.number - 1))
     if before is None or not before.reason or before.outcome not in ("failed", "lost"):
-        return ()
-    return (Earlier("failed" if before.outcome == "failed" else "interrupted", before.reason),)
+        return left
+    return (
+        *left,
+        Earlier("failed" if before.outcome == "failed" else "interrupted", before.reason),
+    )
 
 
 def _item(graph: Graph, node: Node) -> dict[str, str]:
@@ -173,6 +179,15 @@ def _item(graph: Graph, node: Node) -> dict[str, str]:
     return {
         maker.definition.for_each.name: value if isinstance(value, str) else item.value, "index": str(item.index),
     }  # fmt: skip
+
+
+def _variables(graph: Graph, node: Node) -> dict[str, str]:
+    """What a script finds as `GRAPHD_VAR_<name>`: inputs of the workflow, its item (a `-` becomes `_`), a gate's
+    findings.
+    """
+    item = {name.replace("-", "_"): value for name, value in _item(graph, node).items()}
+    findings = {"findings": node.findings} if node.findings else {}
+    return {**findings, **graph.variables, **item} if findings or item else graph.variables
 
 
 def _inputs(folder: Path, graph: Graph, node: Node, attempt: Attempt) -> list[Input]:
@@ -202,6 +217,11 @@ def _input(folder: Path, graph: Graph, name: str, reference: str) -> Input:
     if source.state != "achieved" or output is None:
         return Input(name, placeholder(source), None)
     path = rest.partition(".")[2]
+    if source.definition.for_each is not None:
+        from graphd.daemon.listed import joined_text  # few graphs have lists
+
+        whole = joined_text(folder, graph, source)
+        return Input(name, _dig(whole, path, reference) if path else whole, None)
     if path:
         return Input(name, _dig(output.text, path, reference), None)
     achieved = graph.attempts.get((source.id, "worker", source.last_number))

@@ -105,7 +105,7 @@ class Supervisor:
         self._texts[(graph, attempt)] = Texts(order)
         run.tell(self._unsent.pop((graph, attempt), []))
         self.set_phase(graph, attempt[0], "starting" if is_new else "adopting")
-        self._follow_task(self._follow(graph, attempt, run, is_new=is_new))
+        self._follow_task(self._follow(self._texts[(graph, attempt)], run, is_new=is_new))
 
     def _follow_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self._tasks.create_task(work)
@@ -113,11 +113,15 @@ class Supervisor:
         task.add_done_callback(self._following.discard)
         return task
 
-    async def _follow(self, graph: str, attempt: AttemptKey, run: Run, *, is_new: bool) -> None:
-        texts = self._texts[(graph, attempt)]
-        ended = texts.of_end(await (run.start() if is_new else run.adopt()))
+    async def _follow(self, texts: Texts, run: Run, *, is_new: bool) -> None:
+        order = texts.order
+        ended = await (run.start() if is_new else run.adopt())
+        if order.is_contracted and ended.outcome == "achieved":
+            from graphd.children.contracts import checked  # few nodes have a contract
+
+            ended = await asyncio.to_thread(checked, order, ended)
         if not self._is_leaving:
-            await self.report(ended)
+            await self.report(texts.of_end(ended))
 
     async def report(self, fact: Command | Request) -> None:
         """Have a fact committed; while the store refuses it, wait and try again: facts are never dropped."""

@@ -116,6 +116,12 @@ class Daemon(Protocol):
     def settings_trouble(self) -> SettingsRefused | None:
         """Why the newest settings are not in force, where they are not."""
 
+    def attended_by(self, is_attended: Callable[[], bool]) -> None:
+        """Who knows whether somebody is there who could answer; asked with every batch."""
+
+    def left(self) -> None:
+        """Somebody went: what has waited for an answer for long may get its default."""
+
     async def execute(self, request: Request) -> Done:
         """Commit a command. Raises Refused. A cancelled wait takes nothing back."""
 

@@ -92,6 +92,8 @@ def node(graph: Graph, value: Node, phase_of: PhaseOf = no_phase, *, limit_bytes
         "spent": spent(value.spent),
         **clauses_row(plan),
     }
+    if value.findings is not None:
+        wire["findings"] = cut(value.findings, limit_bytes)
     if value.state != "waiting" or value.last_number:
         _add_course(wire, graph, value, phase_of, limit_bytes)
     if plan.condition is not None:
@@ -104,7 +106,7 @@ def node(graph: Graph, value: Node, phase_of: PhaseOf = no_phase, *, limit_bytes
 def _add_course(wire: Wire, graph: Graph, value: Node, phase_of: PhaseOf, limit_bytes: int) -> None:
     """What a node that never left `waiting` does not have."""
     if value.state == "running" or value.state == "ready":
-        phase = phase_of(graph.id, value.id)
+        phase = _phase_without_slot(graph, value) or phase_of(graph.id, value.id)
         if phase is not None:
             wire["phase"] = phase
     if value.output is not None:
@@ -117,12 +119,21 @@ def _add_course(wire: Wire, graph: Graph, value: Node, phase_of: PhaseOf, limit_
         ("skip", value.skip),
         ("cancelReason", value.cancel_reason),
         ("childSession", value.child_session),
+        ("verdict", value.verdict),
+        ("wakeAt", value.wake_at),
         ("notBefore", value.not_before),
         ("startedAt", value.started_at),
         ("endedAt", value.ended_at),
     ):
         if item is not None:
             wire[name] = item
+
+
+def _phase_without_slot(graph: Graph, value: Node) -> str | None:
+    """Nothing runs for it yet: it joins its items, or a person has to approve its start."""
+    if value.id in graph.early and any(ask.node == value.id for ask in map(graph.asks.__getitem__, graph.open_asks)):
+        return "awaiting_permission"
+    return "joining" if value.definition.for_each is not None and value.id in graph.slotless else None
 
 
 def _slug(graph: Graph, reference: str) -> str:

@@ -267,13 +267,17 @@ def _is_base_due(graph: Graph, mark: _Mark) -> bool:
 
 
 def _request_row(row: RequestRow, at: int) -> rows.SqlRow:
-    result = {"graph": row.done.graph, "rev": row.done.rev, "stopping": list(row.done.stopping)}
+    done = row.done
+    result: dict[str, Any] = {"graph": done.graph, "rev": done.rev, "stopping": list(done.stopping)}
+    if done.woke or done.kept:
+        result |= {"woke": done.woke, "kept": done.kept}
     return (row.scope, row.request_id, row.fingerprint, rows.encoded(result), at)
 
 
 def _done(text: str) -> Done:
     result = rows.decoded(text)
-    return Done(result["graph"], result["rev"], tuple(result["stopping"]))
+    woke, kept = (tuple((graph, node) for graph, node in result.get(name, ())) for name in ("woke", "kept"))
+    return Done(result["graph"], result["rev"], tuple(result["stopping"]), woke=woke, kept=kept)
 
 
 def _read_log(connection: sqlite3.Connection) -> tuple[list[Any], list[Any], list[Any]]:

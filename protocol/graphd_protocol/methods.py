@@ -177,6 +177,13 @@ REQUESTS: Final[tuple[Request, ...]] = (
         callers=PEOPLE,
     ),
     Request(
+        "workgraph/signal",
+        "SignalParams",
+        "SignalResult",
+        "Something happened outside: wake what waits for it, keep it for what will.",
+        errors=("requestIdReused",),
+    ),
+    Request(
         "workgraph/list", "ListParams", "ListResult", "Headers of graphs, newest first.", errors=("cursorInvalid",)
     ),
     Request(

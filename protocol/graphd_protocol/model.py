@@ -94,6 +94,7 @@ from graphd_protocol.reads import (
     UnsubscribeParams,
     Why,
 )
+from graphd_protocol.signals import Signalled, SignalParams, SignalResult
 from graphd_protocol.troubles import (
     BadField,
     ErrorFacts,
@@ -221,6 +222,9 @@ __all__ = [
     "Review",
     "RevokeParams",
     "SetParams",
+    "SignalParams",
+    "SignalResult",
+    "Signalled",
     "Slots",
     "Snapshot",
     "Source",

@@ -27,6 +27,7 @@ from graphd_protocol.states import (
     Role,
     SkipReason,
     StopVerb,
+    Verdict,
 )
 
 
@@ -109,6 +110,12 @@ class Node(Wire):
     mode: str | None = None
     max_tool_calls: int | None = None
     unattended_extensions: int | None = None
+    verdict: Verdict | None = None
+    """Of a gate."""
+    findings: str | None = None
+    """What the gate said that sent this work back."""
+    wake_at: int | None = None
+    """When what it waits for is due, or has taken too long."""
     not_before: int | None = None
     """It is tried again then."""
     changed_at: int

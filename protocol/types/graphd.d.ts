@@ -671,6 +671,12 @@ export interface Node {
   mode?: string | null;
   maxToolCalls?: number | null;
   unattendedExtensions?: number | null;
+  /** Of a gate. */
+  verdict?: Verdict | null;
+  /** What the gate said that sent this work back. */
+  findings?: string | null;
+  /** When what it waits for is due, or has taken too long. */
+  wakeAt?: number | null;
   /** It is tried again then. */
   notBefore?: number | null;
   /** The rev of its last change. */
@@ -1051,6 +1057,28 @@ export interface SetParams {
   settle?: boolean;
 }
 
+/** `workgraph/signal`: to every live graph that has a wait for this name. */
+export interface SignalParams {
+  name: string;
+  /** Any JSON value of at most 64 KiB: the output of what it wakes. */
+  payload?: unknown;
+  /** A second signal with this key changes nothing and is answered like the first. */
+  idempotencyKey?: string | null;
+}
+
+/** Who heard it. */
+export interface SignalResult {
+  woke: Signalled[];
+  /** Nodes that do not wait yet: it is kept for each of them. */
+  kept?: Signalled[];
+}
+
+/** One node that waits. */
+export interface Signalled {
+  graph: string;
+  node: string;
+}
+
 export type SkipReason = "condition_false" | "gate_not_accepted" | "no_input" | "finished_early";
 
 /** How many attempts may run at once, run, and wait for a slot. */
@@ -1208,6 +1236,8 @@ export interface ValidateResult {
   diagnostics: Diagnostic[];
 }
 
+export type Verdict = "ACCEPT" | "REVISE" | "REJECT" | "BLOCKED" | "REPLAN";
+
 /** How a result is checked: a command, or a worker with criteria. */
 export interface Verify {
   run?: string | null;
@@ -1310,6 +1340,8 @@ export interface Requests {
   "workgraph/respond": { params: RespondParams; result: MutationResult };
   /** A standing answer covers nothing more. */
   "workgraph/revoke": { params: RevokeParams; result: MutationResult };
+  /** Something happened outside: wake what waits for it, keep it for what will. */
+  "workgraph/signal": { params: SignalParams; result: SignalResult };
   /** Headers of graphs, newest first. */
   "workgraph/list": { params: ListParams; result: ListResult };
   /** The whole graph; null for one that was cleared, or where there is none and none was named. */

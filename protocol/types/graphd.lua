@@ -593,6 +593,9 @@
 ---@field mode? string|nil
 ---@field maxToolCalls? integer|nil
 ---@field unattendedExtensions? integer|nil
+---@field verdict? graphd.Verdict|nil Of a gate.
+---@field findings? string|nil What the gate said that sent this work back.
+---@field wakeAt? integer|nil When what it waits for is due, or has taken too long.
 ---@field notBefore? integer|nil It is tried again then.
 ---@field changedAt integer The rev of its last change.
 ---@field startedAt? integer|nil
@@ -938,6 +941,22 @@
 ---@field dryRun? boolean
 ---@field settle? boolean
 
+--- `workgraph/signal`: to every live graph that has a wait for this name.
+---@class graphd.SignalParams
+---@field name string
+---@field payload? any Any JSON value of at most 64 KiB: the output of what it wakes.
+---@field idempotencyKey? string|nil A second signal with this key changes nothing and is answered like the first.
+
+--- Who heard it.
+---@class graphd.SignalResult
+---@field woke graphd.Signalled[]
+---@field kept? graphd.Signalled[] Nodes that do not wait yet: it is kept for each of them.
+
+--- One node that waits.
+---@class graphd.Signalled
+---@field graph string
+---@field node string
+
 ---@alias graphd.SkipReason
 ---| "condition_false"
 ---| "gate_not_accepted"
@@ -1071,6 +1090,13 @@
 ---@class graphd.ValidateResult
 ---@field diagnostics graphd.Diagnostic[]
 
+---@alias graphd.Verdict
+---| "ACCEPT"
+---| "REVISE"
+---| "REJECT"
+---| "BLOCKED"
+---| "REPLAN"
+
 --- How a result is checked: a command, or a worker with criteria.
 ---@class graphd.Verify
 ---@field run? string|nil
@@ -1147,6 +1173,7 @@
 ---@field ["workgraph/asks"] fun(params: graphd.AsksParams): graphd.Ask[] What waits for a person, oldest first; or what stands.
 ---@field ["workgraph/respond"] fun(params: graphd.RespondParams): graphd.MutationResult Answer an ask; the first valid answer counts.
 ---@field ["workgraph/revoke"] fun(params: graphd.RevokeParams): graphd.MutationResult A standing answer covers nothing more.
+---@field ["workgraph/signal"] fun(params: graphd.SignalParams): graphd.SignalResult Something happened outside: wake what waits for it, keep it for what will.
 ---@field ["workgraph/list"] fun(params: graphd.ListParams): graphd.ListResult Headers of graphs, newest first.
 ---@field ["workgraph/status"] fun(params: graphd.GraphParams): graphd.Snapshot|nil The whole graph; null for one that was cleared, or where there is none and none was named.
 ---@field ["workgraph/node"] fun(params: graphd.NodeRef): graphd.NodeResult A node with its attempts, oldest first, and the deliveries about it.

@@ -1,6 +1,7 @@
 """Runs without processes: a world of children that lives on when a daemon in the same test process 'crashes'.
 
-A node's spec says what its child does: `ok TEXT`, `fail`, `lost`, `hang` (until it is stopped).
+A node's spec says what its child does: `ok TEXT`, `turns ONE|TWO` (its first result, its second …), `fail`, `lost`,
+`hang` (until it is stopped).
 """
 
 import asyncio
@@ -19,6 +20,7 @@ class Child:
 
     spec: str
     is_done: bool = False
+    said: str = ""
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -29,6 +31,7 @@ class World:
         self.children: dict[str, Child] = {}
         self.starts: Counter[str] = Counter()
         self.doubles: list[str] = []
+        self.turns: Counter[str] = Counter()
 
     def spawn(self, cookie: str, spec: str) -> Child:
         """Start a child, and note where one of the same node is alive."""
@@ -75,8 +78,14 @@ class FakeRun:
             await self._stop.wait()
             child.is_done = True
             return self._ended("failed", reason="it was stopped", failure_class="exec_failed")
+        if word == "turns" and not child.is_done:
+            texts = text.split("|")
+            child.said = texts[min(self.world.turns[self.order.node], len(texts) - 1)]
+            self.world.turns[self.order.node] += 1
         child.is_done = True
         failpoint("fake.reap.after")
+        if word == "turns":
+            return self._ended("achieved", output=Output(child.said, len(child.said), "text/plain"))
         if word == "ok":
             return self._ended("achieved", output=Output(text, len(text), "text/plain"))
         if word == "lost":

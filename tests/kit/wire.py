@@ -228,6 +228,12 @@ class InMemoryDaemon:
         self._views: list[Callable[[], None]] = []
         self._turn = asyncio.Lock()
 
+    def attended_by(self, is_attended: Callable[[], bool]) -> None:
+        self.is_attended = is_attended
+
+    def left(self) -> None:
+        """Nothing has a default here."""
+
     def is_lock_ours(self) -> bool:
         return self.lock_is_ours
 

@@ -10,6 +10,7 @@ from graphd.core.decide import decide
 from graphd.core.events import DAEMON, Actor, AttemptKey, Change, Effect, Event
 from graphd.core.evolve import evolve
 from graphd.core.model import Attempt, Definition, Graph, Identity, Limits, Node, Output, Source, Spent, State
+from graphd.core.overlap import writes_meet
 from graphd.core.restore import restore
 from graphd.core.schedule import schedule
 from graphd.core.tape import Tape
@@ -149,7 +150,9 @@ class Drive:
 
     def _check_graph(self, graph: Graph) -> None:
         live = [a for a in graph.attempts.values() if a.state != "settled"]
-        running = [n.id for n in graph.nodes.values() if n.state == "running"]
+        slotless = [n for n in graph.nodes.values() if n.state == "running" and n.definition.takes_no_slot]
+        running = [n.id for n in graph.nodes.values() if n.state == "running" and n not in slotless]
+        assert sorted(graph.slotless) == sorted(n.id for n in slotless)
         assert {a.node for a in live} == set(running), "running is exactly: an attempt of it is not settled"
         assert len({(a.node, a.role) for a in live}) == len(live), "one at a time for a node and role"
         assert len(running) <= graph.limits.concurrency
@@ -157,7 +160,8 @@ class Drive:
             graph.status in ("user_paused", "infra_paused", "blocked", "budget_limited")
         )
         assert (graph.outcome is not None) == (graph.status == "complete")
-        assert not (graph.is_ended and (live or graph.stopping))
+        assert not (graph.is_ended and (live or slotless or graph.stopping or graph.holding))
+        self._check_asks(graph)
         assert len(graph.history) <= 64
         for node in graph.nodes.values():
             workers = [a for a in graph.attempts.values() if (a.node, a.role) == (node.id, "worker")]
@@ -165,8 +169,18 @@ class Drive:
             assert [a.number for a in workers] == list(range(1, node.last_number + 1))
         self._check_next_step(graph, live)
 
+    def _check_asks(self, graph: Graph) -> None:
+        asked = [graph.asks[ask].node for ask in graph.open_asks if graph.asks[ask].kind == "approval"]
+        assert len(asked) == len(set(asked)), "asked once"
+        assert all(graph.nodes[node or ""].state == "ready" for node in asked)
+        for node in graph.nodes.values():
+            if node.state == "running" and node.definition.approval is not None:
+                assert node.is_approved, "nothing that waits for an approval has started"
+
     def _check_next_step(self, graph: Graph, live: list[Attempt]) -> None:
-        ready = [n for n in graph.nodes.values() if n.state == "ready"]
+        asked = {graph.asks[ask].node for ask in graph.open_asks if graph.asks[ask].kind == "approval"}
+        ready = [n for n in graph.nodes.values() if n.state == "ready" and n.id not in asked]
+        waits = [n for n in graph.nodes.values() if n.state == "running" and n.definition.wait is not None]
         at_work = [a for a in live if a.state != "stuck"]
         if graph.stopping is not None:
             assert at_work or graph.status == "infra_paused", "a wish waits for a tree, or names the stuck one"
@@ -174,10 +188,15 @@ class Drive:
         if graph.status != "active" or not self.capacity.can_admit:
             return
         may_start = ready and len(live) < graph.limits.concurrency
-        assert at_work or may_start, "an active graph has a next step"
+        assert at_work or may_start or waits or asked, "an active graph has a next step"
+        for node in waits:
+            if node.wake_at is not None:
+                assert any(at == node.wake_at for at, *_ in self.state.timers), "somebody wakes it"
         is_waiting_for_slot = self.state.running >= self.capacity.concurrency
         for node in ready if may_start and not is_waiting_for_slot else []:
             is_held = graph.replaces in self.state.graphs or self._has_no_profile_slot(node)
+            is_held = is_held or graph.failed_by is not None
+            is_held = is_held or any(writes_meet(node.definition, graph.nodes[a.node].definition) for a in live)
             assert is_held or (node.not_before or 0) > self.now, f"{node.slug} could start"
             if node.not_before is not None and not is_held:
                 assert any(at == node.not_before for at, *_ in self.state.timers), "somebody wakes it"

@@ -58,6 +58,7 @@ NODE = Node(
     skip="no_input", cancel_reason="c", blocked_by="gn-2",
     child_session="s", not_before=8, candidate=Output("c", 1, "text/plain", True), gaps="none", changed_at=9,
     evidence=({"round": 1},), role_numbers={"verifier": 2}, started_at=10, ended_at=11, spent=SPENT,
+    verdict="REVISE", revisions=1, findings="do it again", wake_at=12, signal="[1]", is_approved=True, width=3,
 )  # fmt: skip
 ATTEMPT = Attempt(
     graph="g", node="gn-1", role="worker", number=3, worker="shell", profile="shell", environment="e", started_at=1,
@@ -79,7 +80,7 @@ GRAPH = Graph(
     stopping=Stopping("cancel", "me", 3, "why"), is_finishing=True, plan_version=2, rev=5, environment="e",
     delivery_node="gn-1", replaces="old",
     variables={"TARGET": "all"}, limits=Limits(1, 2, 3, 4, 5, 6), spent=SPENT, nodes={NODE.id: NODE},
-    budget=Budget(1, 2.5, 3),
+    failed_by="gn-1", holding=("gn-1",), budget=Budget(1, 2.5, 3),
     terms=Terms("deep", "f", "stop", "graph", "serialise", True, (Pruned("c", "not now"),)),
     attempts={ATTEMPT.key: ATTEMPT}, asks={ASK.id: ASK}, deliveries={DELIVERY.id: DELIVERY},
     history=[HistoryEntry(1, 2, "paused", "a", "d"), HistoryEntry(3, 4, "resumed")], last_start_at=6,

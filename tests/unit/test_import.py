@@ -9,6 +9,7 @@ from graphd.base.refusal import Refused
 from graphd.core.change import GraphValue, decode, encode_v1, encode_v2
 from graphd.core.change.incoming import WORKER_1, command_of
 from graphd.core.commands import Cancel, Clear, DaemonStarted, Import, Resume
+from graphd.core.definition import ForEach, Gate
 from graphd.core.model import Graph, Limits
 from graphd.server import project
 from graphd_protocol.ids import FINAL_ID, node_id
@@ -223,3 +224,37 @@ def test_the_command_is_plain_data() -> None:
     command = command_of(version_1("a"), graph="n", workspace="w", owner=None, environment=None)
     assert isinstance(command, Import)
     assert command.source.kind == "nodes"
+
+
+def listed() -> Drive:
+    """A gate said REJECT; a list was made into items, one of them done."""
+    drive = Drive()
+    each = define("each", "a", for_each=ForEach("a.output", "x"))
+    drive.run(plan("g", define("a"), define("review", gate=Gate()), each, define("ship", "review")))
+    drive.run(ended(drive.state.graphs["g"], "review", text='{"verdict": "REJECT"}'))
+    drive.run(ended(drive.state.graphs["g"], "a", text="[1, 2]"))
+    drive.run(ended(drive.state.graphs["g"], "each-1", text="one"))
+    return drive
+
+
+def test_items_and_verdicts_come_back_and_only_what_was_not_done_is_worked_on() -> None:
+    drive = Drive()
+    graph = imported(exported(listed().state.graphs["g"]), into=drive)
+    assert states(graph) == {
+        "a": "achieved", "review": "achieved", "each": "ready", "ship": "skipped", "each-1": "achieved",
+        "each-2": "waiting",
+    }  # fmt: skip
+    drive.run(Resume("g"))
+    assert (states(graph)["each"], states(graph)["each-2"]) == ("running", "running")
+    drive.run(ended(graph, "each-2", text="two"))
+    made = graph.nodes[node_id("each")].output
+    assert made is not None
+    assert json.loads(made.text) == ["one", "two"]
+    assert graph.outcome == "rejected"
+
+
+def test_an_item_of_nothing_is_refused() -> None:
+    value = exported(listed().state.graphs["g"])
+    each = next(node for node in value.graph["nodes"] if node["slug"] == "each")
+    del each["forEach"]
+    assert refusal(value, Drive()).code == "malformedLog"

@@ -12,6 +12,7 @@ from graphd.base.chinese import (
     editor,
     explanations,
     files,
+    gates,
     house,
     plans,
     rules,
@@ -23,7 +24,7 @@ from graphd.base.chinese import (
 
 AREAS: Final = (
     runs.TEXTS, rules.TEXTS, asks.TEXTS, agents.TEXTS, plans.TEXTS, files.TEXTS, explanations.TEXTS, editor.TEXTS,
-    wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS,
+    wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS, gates.TEXTS,
 )  # fmt: skip
 CATALOGUE: Final[dict[str, str]] = {template: chinese for area in AREAS for template, chinese in area.items()}
-STORED: Final = frozenset(runs.TEXTS) | frozenset(talks.TEXTS) | frozenset(agents.STORED)
+STORED: Final = frozenset(runs.TEXTS) | frozenset(talks.TEXTS) | frozenset(agents.STORED) | frozenset(gates.TEXTS)

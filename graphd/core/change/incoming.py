@@ -73,7 +73,7 @@ def _node_2(row: dict[str, Any]) -> tuple[Definition, ImportedNode]:
         spent=Spent(spent.get("tokens", 0), spent.get("costUsd", 0.0), spent.get("wallMs", 0)),
         output=Output(output["text"], output["total"], output["mediaType"], output.get("isCut", False))
         if output else None,
-        failure=Failure(failure["class"], failure["reason"]) if failure else None,
+        failure=Failure(failure["class"], failure["reason"]) if failure else None, verdict=row.get("verdict"),
     )  # fmt: skip
 
 

@@ -61,6 +61,14 @@ HISTORY_KINDS: Final[dict[str, str]] = {
     "node_verified": "unknown",
     "delivery_created": "unknown",
     "delivery_acknowledged": "unknown",
+    "gate_decided": "unknown",
+    "revision_started": "node-retried",
+    "hold_released": "unknown",
+    "items_made": "node-started",
+    "wait_started": "node-started",
+    "signal_kept": "unknown",
+    "node_approved": "unknown",
+    "failure_stopped": "unknown",
 }
 
 

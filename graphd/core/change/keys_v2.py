@@ -32,6 +32,7 @@ from graphd_protocol.states import (
     Phase,
     SkipReason,
     StopVerb,
+    Verdict,
 )
 
 OUTPUT_2: Final[dict[str, Key]] = {
@@ -80,6 +81,9 @@ NODE_2: Final[dict[str, Key]] = {
     "reportToParent": Key(read_flag),
     "priority": Key(read_integer),
     **NODE_CLAUSES,
+    "verdict": maybe(one_of(get_args(Verdict))),
+    "findings": maybe(read_text),
+    "wakeAt": maybe(read_count),
     "notBefore": maybe(read_count),
     "changedAt": Key(read_count),
     "startedAt": maybe(read_count),

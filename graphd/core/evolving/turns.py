@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from graphd.core import derive
 from graphd.core.events import Event
 from graphd.core.model import Ask, Attempt, Failure, Output, State
 from graphd.core.tape import Tape
@@ -14,6 +15,8 @@ def _ask_opened(state: State, tape: Tape, event: Event) -> None:
     ask = Ask(**{**p, "options": tuple(p["options"]), "scopes": tuple(p["scopes"])})
     tape.put(graph.asks, ask.id, ask)
     tape.put(graph.open_asks, ask.id, None)
+    if ask.kind == "approval":
+        derive.set_timer(state, graph, ask.deadline_at, ask.node or "")
 
 
 def _ask_answered(state: State, tape: Tape, event: Event) -> None:
