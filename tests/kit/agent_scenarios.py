@@ -303,11 +303,8 @@ def recorded(stage: Stage) -> list[str]:
     """The conversations as JSON lines {"process", "whose", "message"}, without anything of this machine."""
     named = [(str(stage.work), "/work-tree"), (str(stage.home), "/agent-home"), (str(stage.base), "/stage")]
     named += [(before.lstrip("/"), after.lstrip("/")) for before, after in list(named)]
-    named += [
-        (str(ROOT), "/checkout"),
-        (sys.executable, "python3"),
-        (stage.server.url.removeprefix("http://"), "127.0.0.1:1"),
-    ]
+    address = stage.server.url.removeprefix("http://")
+    named += [(str(ROOT), "/checkout"), (sys.executable, "python3"), (address, "127.0.0.1:1")]
     sessions = list(dict.fromkeys(probe.session for probe in stage.probes if probe.session))
     named += [(session, f"session-{index}") for index, session in enumerate(sessions, 1)]
     lines = []
