@@ -5,7 +5,7 @@ Recomputed after a load, kept by `evolve`.
 
 import heapq
 
-from graphd.core.model import Graph, Node, State
+from graphd.core.model import Attempt, Graph, Node, State
 from graphd_protocol.states import NODE_STATES
 
 
@@ -65,6 +65,7 @@ def rebuild_queues(state: State) -> None:
         graph.queue = []
         for node_id in graph.ready:
             enqueue(state, graph, graph.nodes[node_id])
+        enqueue_budget(state, graph)
     state.are_queues_stale = False
 
 
@@ -74,6 +75,28 @@ def enqueue(state: State, graph: Graph, node: Node) -> None:
         heapq.heappush(state.timers, (node.not_before, graph.id, node.id))
     else:
         heapq.heappush(graph.queue, (node.rank, node.id))
+
+
+def enqueue_budget(state: State, graph: Graph) -> None:
+    """Put the moment when the wall time of a busy graph is used up among the timers, under the node ""."""
+    if graph.budget is not None and graph.budget.wall_ms is not None and graph.busy_since is not None:
+        due = graph.busy_since + graph.budget.wall_ms - graph.spent.wall_ms
+        heapq.heappush(state.timers, (due, graph.id, ""))
+
+
+def waits_since(graph: Graph, attempt: Attempt) -> int | None:
+    """Since when an attempt waits for a person, as far as that is not counted yet; None where it does not wait.
+
+    An escalation is a question about the attempt, not one that it waits for.
+    """
+    asks = [graph.asks[ask_id] for ask_id in graph.open_asks]
+    opened = [
+        ask.opened_at for ask in asks if ask.kind != "escalation" and (ask.node, ask.role, ask.attempt) == attempt.key
+    ]
+    if not opened:
+        return None
+    counted = attempt.clock.counted_until if attempt.clock is not None else None
+    return max(min(opened), counted or 0)
 
 
 def rebuild_state(state: State) -> None:
@@ -86,6 +109,11 @@ def rebuild_state(state: State) -> None:
         for key in graph.live:
             profile = graph.attempts[key].profile
             state.running_by_profile[profile] = state.running_by_profile.get(profile, 0) + 1
+    for graph in state.graphs.values():
+        for profile, rest in graph.cooling.items():
+            known = state.cooling.get(profile)
+            if known is None or known.until < rest.until:
+                state.cooling[profile] = rest
     rebuild_queues(state)
 
 

@@ -108,13 +108,26 @@ def conclude(draft: Draft) -> None:
         return
     counts = graph.counts
     if counts["running"] or counts["ready"] or counts["waiting"]:
+        _keep_bounds(draft, graph)
         _conclude_standstill(draft, graph)
         return
     trouble = None if graph.is_finishing else _standing_trouble(graph)
     if trouble is None:
         _complete(draft, graph)
-    else:
+    elif graph.status != "budget_limited":  # which is said before that
         draft.emit("blocked", reason=trouble)
+
+
+def _keep_bounds(draft: Draft, graph: Graph) -> None:
+    """Few graphs have a budget or are stepped: what knows these is imported with the first one."""
+    if graph.budget is not None:
+        from graphd.core.budget import trip_if_reached
+
+        trip_if_reached(draft)
+    if graph.stepping is not None:
+        from graphd.core.stepping import end_step
+
+        end_step(draft)
 
 
 def conclude_stop(draft: Draft) -> None:
@@ -124,7 +137,10 @@ def conclude_stop(draft: Draft) -> None:
     if wish is None or graph.live:
         _pause_for_stuck(draft, graph)
     elif wish.verb == "pause":
-        draft.emit("paused", status="user_paused", reason=wish.reason or t("paused"), cause=None)
+        draft.emit("paused", status="user_paused", reason=wish.reason or t("paused"), cause=None, by=wish.by)
+        conclude(draft)
+    elif wish.verb == "budget":
+        draft.emit("paused", status="budget_limited", reason=wish.reason, cause=None)
         conclude(draft)
     elif wish.verb == "cancel":
         draft.emit("cancelled", reason=wish.reason)
@@ -136,7 +152,7 @@ def conclude_stop(draft: Draft) -> None:
 
 def _conclude_standstill(draft: Draft, graph: Graph) -> None:
     is_full = graph.counts["running"] >= graph.limits.concurrency
-    if graph.status == "active" and (is_full or not graph.counts["ready"]):
+    if graph.status == "active" and (is_full or not graph.counts["ready"] or graph.stepping is not None):
         _pause_for_stuck(draft, graph)
 
 

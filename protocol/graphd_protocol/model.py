@@ -55,6 +55,7 @@ from graphd_protocol.interchange import (
 from graphd_protocol.mutations import (
     CancelParams,
     ClearParams,
+    ExtendTimeoutParams,
     FinishParams,
     Mutation,
     MutationResult,
@@ -64,6 +65,7 @@ from graphd_protocol.mutations import (
     ResumeParams,
     RetryParams,
     SetParams,
+    StepParams,
 )
 from graphd_protocol.notices import (
     Activity,
@@ -116,8 +118,10 @@ from graphd_protocol.values import (
     Retry,
     Snapshot,
     Source,
+    Spending,
     Spent,
     Stopping,
+    Waited,
     Wire,
 )
 from graphd_protocol.workflows import (
@@ -168,6 +172,7 @@ __all__ = [
     "ExplainResult",
     "ExportParams",
     "ExportResult",
+    "ExtendTimeoutParams",
     "Failure",
     "FinishParams",
     "ForEach",
@@ -224,7 +229,9 @@ __all__ = [
     "Slots",
     "Snapshot",
     "Source",
+    "Spending",
     "Spent",
+    "StepParams",
     "StopParams",
     "Stopping",
     "StoppingNotice",
@@ -239,6 +246,7 @@ __all__ = [
     "ValidateResult",
     "Verify",
     "Wait",
+    "Waited",
     "Why",
     "Wire",
     "WireLimits",

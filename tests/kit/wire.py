@@ -214,6 +214,7 @@ class InMemoryDaemon:
     on_phase: list[Callable[[str, str], None]] = field(default_factory=list)
     store_health: str = "ok"
     is_busy: bool = False
+    capacity: Capacity = field(default_factory=Capacity)
     commit_turns: int = 1
     refusal: Exception | None = None
     settings_trouble: SettingsRefused | None = None

@@ -59,6 +59,13 @@ HISTORY_KINDS: Final[dict[str, str]] = {
     "attempt_failing": "unknown",
     "round_ended": "unknown",
     "node_verified": "unknown",
+    "budget_reached": "budget-exceeded",
+    "stepped": "resumed",
+    "timeout_escalated": "unknown",
+    "deadline_extended": "unknown",
+    "attempt_waited": "unknown",
+    "machine_slept": "unknown",
+    "provider_cooling": "unknown",
     "delivery_created": "unknown",
     "delivery_acknowledged": "unknown",
 }
