@@ -13,6 +13,9 @@ class Clock(Protocol):
     def monotonic_s(self) -> float:
         """Seconds on the clock that stops in sleep."""
 
+    def slept_s(self) -> float:
+        """Seconds that the machine has slept since it was booted; 0 where nobody knows."""
+
 
 class SystemClock:
     """The real clocks."""
@@ -24,3 +27,9 @@ class SystemClock:
     def monotonic_s(self) -> float:
         """CLOCK_MONOTONIC, in s; it stands still while the machine sleeps."""
         return time.monotonic()
+
+    def slept_s(self) -> float:
+        """CLOCK_BOOTTIME goes on in sleep, CLOCK_MONOTONIC does not."""
+        if not hasattr(time, "CLOCK_BOOTTIME"):
+            return 0.0
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()

@@ -110,7 +110,7 @@ class Report(Protocol):
         """Its death can't be proven. The run waits for `recheck`."""
 
     async def deadline(self) -> None:
-        """The hard deadline passed; the stop is asked for by whom this is told."""
+        """Its time is up. Whoever is told this asks for the stop, or moves the deadline; else it is told again."""
 
     def printed(self, offset: int, chunk: bytes) -> None:
         """Live stdout and stderr for people. Volatile: after a restart of the daemon it goes on where it is."""
@@ -139,6 +139,9 @@ class Run(Protocol):
     @property
     def heard(self) -> int:
         """How many lines for the agent the journal is known to hold: the first so many need not be kept."""
+
+    def move_deadline(self, total_s: float) -> None:
+        """Its time is up `total_s` after its start now, on the clock that stops in sleep."""
 
     async def recheck(self) -> None:
         """Look at a stuck tree again."""

@@ -53,6 +53,9 @@ class RefusedRun:
         """Nothing was told where nothing runs."""
         return self._run.heard if self._run is not None else 0
 
+    def move_deadline(self, total_s: float) -> None:
+        """It is over before any deadline."""
+
     async def recheck(self) -> None:
         """Pass it on."""
         if self._run is not None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from graphd.base.failpoints import failpoint
 from graphd.base.text import said, t
 from graphd.children.attempt import Kept, Nothing, Recorded, keeper_log, look, make_folder, void
+from graphd.children.deadline import DeadlineWatch
 from graphd.children.driver import (
     Driver,
     Ending,
@@ -37,7 +38,7 @@ from graphd.children.shell import ShellDriver
 from graphd.children.sink import CaptureShort
 from graphd.children.spawn import KeeperProcess, spawn_keeper, word_or_stop
 from graphd.children.steady import to_its_end
-from graphd.core.commands import AttemptEnded
+from graphd.core.commands import AttemptEnded, Busy
 from graphd.core.model import Identity, Spent
 from graphd.core.talk import render
 from graphd_protocol.states import AttemptOutcome, FailureClass
@@ -84,7 +85,8 @@ class KeptRun:
         self._released = 0
         self._live_from: int | None = None
         self._stalled_end: int | None = None
-        self._is_late = self._is_silence_told = self._is_detached = self._is_following = False
+        self._deadline = DeadlineWatch(order.timeout_s)
+        self._is_silence_told = self._is_detached = self._is_following = False
 
     # --- the interface --------------------------------------------------------------------------------------------
 
@@ -123,6 +125,10 @@ class KeptRun:
     def heard(self) -> int:
         """How many lines for the agent the journal is known to hold: the first so many need not be kept."""
         return self.outbox.heard
+
+    def move_deadline(self, total_s: float) -> None:
+        """Its time is up so long after its keeper's start."""
+        self._deadline.move(total_s)
 
     async def recheck(self) -> None:
         """Look at a stuck tree again."""
@@ -276,7 +282,8 @@ class KeptRun:
             link, self._wanted, order=self._order, report=self._report, fold=self._fold, outbox=self.outbox
         )
         watching = watch_start(self._wanted, self._fold, self._changed)
-        beside = (self._watch_deadline(link), ending, watching, self.outbox.send_over(link))
+        timing = self._deadline.watch(standing["startedNs"] / 1e9, self._report.deadline)
+        beside = (timing, ending, watching, self.outbox.send_over(link))
         tasks: list[asyncio.Task[Any]] = [pump, *(asyncio.create_task(step) for step in beside)]
         self._is_following = True
         try:
@@ -367,14 +374,6 @@ class KeptRun:
             failpoint("run.trim.before")
             link.post("trim", upTo=up_to)
             failpoint("run.trim.after")
-
-    async def _watch_deadline(self, link: Link) -> None:
-        """Counted from the keeper's start, on the clock that stops in sleep: over any number of daemons."""
-        if self._order.timeout_s is not None and not self._is_late:
-            due_s = link.standing["startedNs"] / 1e9 + self._order.timeout_s
-            await asyncio.sleep(max(0.0, due_s - time.monotonic()))
-            self._is_late = True
-            await self._report.deadline()
 
     async def _end_kept(self, link: Link, reason: str) -> AttemptEnded:
         """What it said is gone: its result can't be captured. End it, wait for its end, say lost."""
@@ -478,6 +477,7 @@ class KeptRun:
             signal=record["signal"] if record else None,
             output=ending.output if ending else None,
             spent=spent or Spent(),
+            busy=Busy(ending.weather.get("retryAfterS")) if ending and ending.weather is not None else None,
             unheard=self._fold.unheard if ending and self._fold else (),
         )
 

@@ -40,9 +40,20 @@ def _next(snapshot: Wire) -> str:
     if status == "infra_paused":
         stuck = next((n["slug"] for n in snapshot["nodes"] if n["state"] == "running"), None)
         return f"graphd why {stuck} --graph {graph}" if stuck else f"graphd resume {graph}"
-    if status in ("user_paused", "budget_limited"):
+    if status == "budget_limited":
+        return f"graphd resume {graph}{_top_up(snapshot)}"
+    if status == "user_paused":
         return f"graphd resume {graph}"
     return f"graphd history {graph}" if status == "cancelled" else f"graphd watch {graph}"
+
+
+def _top_up(snapshot: Wire) -> str:
+    """What is to be topped up, for every unit that is used up."""
+    spent = snapshot["spent"]
+    used = {"tokens": spent["tokens"], "costUsd": spent["costUsd"] or 0, "wallSeconds": spent["wallMs"] / 1000}
+    examples = {"tokens": "200k", "costUsd": "2.50usd", "wallSeconds": "30m"}
+    reached = [unit for unit, limit in snapshot.get("budget", {}).items() if used[unit] >= limit]
+    return f" --top-up {','.join(examples[unit] for unit in reached)}" if reached else ""
 
 
 def also(snapshot: Wire) -> str | None:

@@ -35,11 +35,13 @@ COMMANDS: Final[dict[str, Entry]] = {
     "processes": Entry("Look", "look", "List the process trees that are kept."),
     "pause": Entry("Steer", "steer", "Start nothing more; with --stop, stop what runs too."),
     "resume": Entry("Steer", "steer", "Go on with a paused graph."),
+    "step": Entry("Steer", "steer", "Start one node, then pause again."),
     "retry": Entry("Steer", "steer", "Try failed and blocked nodes again."),
     "finish": Entry("Steer", "steer", "Let what runs finish, skip the rest."),
     "cancel": Entry("Steer", "steer", "Stop a graph and end every process of it."),
     "clear": Entry("Steer", "steer", "Stop a graph and forget it, with its files."),
     "signal": Entry("Steer", "signals", "Tell what waits for it that something happened."),
+    "extend-timeout": Entry("Steer", "steer", "Let a running node work for longer."),
     "release": Entry("Steer", "steer", "Declare a stuck process tree dead."),
     "ask": Entry("Answer", "people", "List what waits for a person."),
     "answer": Entry("Answer", "people", "Answer what an agent, a gate or a deadline asks."),
@@ -73,7 +75,7 @@ class LazyGroup(click.Group):
         if entry is None:
             return None
         module = import_module(f"graphd.cli.{entry.module}")
-        found: click.Command = getattr(module, f"{name}_command")
+        found: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
         return found
 
     def resolve_command(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphd.cli import consent
+from graphd.cli.amounts import budget_of
 from graphd.cli.exits import CommandEnded, CommandRefused
 from graphd.cli.look import show_graph, timeout_of
 from graphd.cli.options import Command, completes_source, json_option, print_json
@@ -27,7 +28,6 @@ Wire = dict[str, Any]
 _LATER = {
     "--goal": "planning from a goal",
     "--agent": "agents other than the shell",
-    "--budget": "budgets",
 }
 
 
@@ -67,6 +67,7 @@ class Plan:
 @click.option("--then", multiple=True, metavar="CMD", help="A node that runs CMD after everything before it.")
 @click.option("--input", "inputs", multiple=True, metavar="K=V", help="A value for an input of the workflow.")
 @click.option("--prune", multiple=True, metavar="NODE=REASON", help="Leave a node of the workflow out; say why.")
+@click.option("--budget", metavar="AMOUNT", help="It stops at so much: 200k tokens, 2.50usd, 30m of wall time.")
 @click.option("--detach", "-d", is_flag=True, help="Return as soon as the start is committed.")
 @click.option("--timeout", metavar="D", help="Stop watching after 30s, 5m, 2h (exit code 124); the graph goes on.")
 @click.option("--allow-failures", is_flag=True, help="Exit code 0 also when optional nodes failed.")
@@ -83,7 +84,8 @@ class Plan:
 @click.pass_obj
 def run_command(
     steps: list[tuple[str, str]], *, source: str | None, sh: tuple[str, ...], then: tuple[str, ...],
-    inputs: tuple[str, ...], prune: tuple[str, ...], detach: bool, timeout: str | None, allow_failures: bool,
+    inputs: tuple[str, ...], prune: tuple[str, ...], budget: str | None, detach: bool, timeout: str | None,
+    allow_failures: bool,
     dry_run: bool, yes: bool, no_ask: bool, workspace: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Run a workflow by its name, a workflow file, stdin (-), or a few commands, and watch it to the end.
@@ -108,10 +110,13 @@ def run_command(
         shows_output=True,
     )  # fmt: skip
     given = dict(pair(item) for item in inputs)
+    limit = budget_of(budget) if budget is not None else None
     may_ask = is_at_terminal() and not no_ask and source != "-"
     may_confirm = may_ask and not yes and not as_json
     left_out = dict(pair(item) for item in prune)
-    order = Order(source, steps, given, left_out, may_ask=may_ask, may_confirm=may_confirm, says_yes=yes)
+    order = Order(
+        source, steps, given, left_out, may_ask=may_ask, may_confirm=may_confirm, says_yes=yes, budget=limit
+    )  # fmt: skip
     raise CommandEnded(asyncio.run(perform(workspace, order, wishes, is_detached=detach, is_dry_run=dry_run)))
 
 
@@ -127,6 +132,7 @@ class Order:
     may_ask: bool = False
     may_confirm: bool = False
     says_yes: bool = False
+    budget: Wire | None = None
 
 
 def pair(item: str) -> tuple[str, str]:
@@ -148,6 +154,8 @@ async def perform(
         plan = await _planned(session, order)
         if order.left_out:
             plan.params["prune"] = [{"node": node, "reason": why} for node, why in order.left_out.items()]
+        if order.budget is not None:
+            plan.params["budget"] = order.budget
         state = _state_folder(session)
         if plan.file is not None:
             consent.ask_if_changed(state, plan.file, plan.content, may_ask=order.may_confirm and not is_dry_run)

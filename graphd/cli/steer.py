@@ -1,4 +1,4 @@
-"""Commands that change a graph: pause, resume, retry, finish, cancel, clear, release."""
+"""Commands that change a graph: pause, resume, step, retry, finish, cancel, clear, extend-timeout, release."""
 
 import uuid
 from collections.abc import Callable
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from graphd.cli.amounts import budget_of, milliseconds_of
 from graphd.cli.exits import CommandRefused
 from graphd.cli.options import command, completes_node, graph_argument, graph_option, json_option, print_json
 from graphd.cli.talk import call_once, graph_named, talk
-from graphd.cli.words import counted, short_id
+from graphd.cli.words import counted, duration, short_id
 
 if TYPE_CHECKING:
     from graphd.client.session import Session
@@ -80,16 +81,55 @@ def pause_command(
 
 @command("resume")
 @graph_argument
+@click.option("--top-up", metavar="AMOUNT", help="Let it use so much more: 200k tokens, 2.50usd, 30m of wall time.")
 @_verb_options
-def resume_command(*, graph: str | None, wait: bool, dry_run: bool, as_json: bool, workspace: Path | None) -> None:
+def resume_command(
+    *, graph: str | None, top_up: str | None, wait: bool, dry_run: bool, as_json: bool, workspace: Path | None
+) -> None:
     """Go on with a paused graph, with the environment of this shell.
 
     Examples:
       graphd resume
-      graphd resume @last
+      graphd resume @last --top-up 200k
     """
-    result = mutate(workspace, "resume", graph, settle=wait, dryRun=dry_run)
+    more = budget_of(top_up) if top_up is not None else None
+    result = mutate(workspace, "resume", graph, topUp=more, settle=wait, dryRun=dry_run)
     _tell(result, "going on", as_json=as_json, dry_run=dry_run)
+
+
+@command("step")
+@click.argument("node", required=False, shell_complete=completes_node)
+@graph_option
+@_verb_options
+def step_command(
+    *, node: str | None, graph: str | None, wait: bool, dry_run: bool, as_json: bool, workspace: Path | None
+) -> None:
+    """Start NODE, or the next one in order, and pause again when it is settled.
+
+    Examples:
+      graphd step
+      graphd step tests --graph checkup
+    """
+    result = mutate(workspace, "step", graph, node=node, settle=wait, dryRun=dry_run)
+    _tell(result, f"stepping {node}" if node else "stepping", as_json=as_json, dry_run=dry_run)
+
+
+@command("extend-timeout")
+@click.argument("node", shell_complete=completes_node)
+@click.argument("by", metavar="DURATION")
+@graph_option
+@_verb_options
+def extend_timeout_command(
+    *, node: str, by: str, graph: str | None, wait: bool, dry_run: bool, as_json: bool, workspace: Path | None
+) -> None:
+    """Let NODE, which runs, work for DURATION more than it may now.
+
+    Examples:
+      graphd extend-timeout build 20m
+    """
+    by_ms = milliseconds_of(by)
+    result = mutate(workspace, "extendTimeout", graph, node=node, byMs=by_ms, settle=wait, dryRun=dry_run)
+    _tell(result, f"{node} may work for {duration(by_ms)} more", as_json=as_json, dry_run=dry_run)
 
 
 @command("retry")

@@ -68,6 +68,7 @@ def answer(
 ) -> None:  # fmt: skip
     """The first valid answer: logged, and carried out in the same change. The caller has checked that it is open."""
     node = draft.graph.nodes[ask.node] if ask.node else None
+    _start_clock(draft, ask)
     draft.emit(
         "ask_answered", node, ask=ask.id, by=str(by), option=option, text=text, scope=scope,
         comment=str(comment) if comment else None,
@@ -79,7 +80,15 @@ def answer(
 def withdraw(draft: Draft, ask: Ask, reason: str) -> None:
     """It needs no answer any more."""
     node = draft.graph.nodes[ask.node] if ask.node else None
+    _start_clock(draft, ask)
     draft.emit("ask_withdrawn", node, ask=ask.id, reason=reason)
+
+
+def _start_clock(draft: Draft, ask: Ask) -> None:
+    if ask.attempt is not None:
+        from graphd.core.deadlines import wait_ended
+
+        wait_ended(draft, ask)
 
 
 def withdraw_of(draft: Draft, node: Node, *, reason: str, attempt: int | None = None) -> None:
@@ -187,6 +196,12 @@ def _question(draft: Draft, ask: Ask) -> None:
         _tell_agent(draft, ask)
 
 
+def _move_deadline(draft: Draft, ask: Ask) -> None:
+    from graphd.core.deadlines import answer_escalation
+
+    answer_escalation(draft, ask)
+
+
 def _nothing(draft: Draft, ask: Ask) -> None:
     """The answer itself is all."""
 
@@ -198,5 +213,6 @@ def _approval(draft: Draft, ask: Ask) -> None:
 
 
 _EFFECTS: dict[str, Callable[[Draft, Ask], None]] = {
-    "permission": _tell_agent, "question": _question, "approval": _approval
+    "permission": _tell_agent, "question": _question, "approval": _approval,
+    "escalation": _move_deadline,
 }  # fmt: skip

@@ -30,6 +30,8 @@ from graphd.core.events import Actor, Event
 from graphd.core.model import (
     Ask,
     Attempt,
+    Clock,
+    Cooling,
     Delivery,
     Failure,
     Graph,
@@ -73,6 +75,8 @@ _node = _dumper(Node, without=DERIVED_OF_NODE)
 _identity = _dumper(Identity)
 _attempt = _dumper(Attempt)
 _ask = _dumper(Ask)
+_clock = _dumper(Clock)
+_cooling = _dumper(Cooling)
 _delivery = _dumper(Delivery)
 _stopping = _dumper(Stopping)
 _limits = _dumper(Limits)
@@ -181,6 +185,10 @@ def dump_attempt(attempt: Attempt) -> Row:
         row["identity"] = _identity(attempt.identity)
     if attempt.failing is not None:
         row["failing"] = _failure(attempt.failing)
+    if attempt.clock is not None:
+        row["clock"] = _clock(attempt.clock)
+    if attempt.limit is not None:
+        row["limit"] = _budget(attempt.limit)
     return row
 
 
@@ -188,7 +196,10 @@ def load_attempt(row: Row) -> Attempt:
     """The inverse of `dump_attempt`."""
     row = dict(row)
     identity, environment, failing = row.pop("identity", None), row.pop("environment", None), row.pop("failing", None)
+    clock = row.pop("clock", None)
     return Attempt(
+        clock=Clock(**clock) if clock is not None else None,
+        limit=load_budget(row.pop("limit", None)),
         environment=environment,
         failing=Failure(**failing) if failing is not None else None,
         stuck_pids=tuple(row.pop("stuck_pids")),
@@ -258,6 +269,8 @@ def dump_header(graph: Graph) -> Row:
     row["terms"] = dump_terms(graph.terms)
     if graph.budget is not None:
         row["budget"] = _budget(graph.budget)
+    row["spent_by_role"] = {role: _spent(spent) for role, spent in graph.spent_by_role.items()}
+    row["cooling"] = {profile: _cooling(rest) for profile, rest in graph.cooling.items()}
     if graph.stopping is not None:
         row["stopping"] = _stopping(graph.stopping)
     return row
@@ -292,6 +305,8 @@ def load_graph(row: Row) -> Graph:
         budget=load_budget(row.pop("budget", None)),
         terms=load_terms(row.pop("terms", None)),
         spent=Spent(**row.pop("spent")),
+        spent_by_role={role: Spent(**spent) for role, spent in row.pop("spent_by_role", {}).items()},
+        cooling={profile: Cooling(**rest) for profile, rest in row.pop("cooling", {}).items()},
         stopping=Stopping(**stopping) if stopping is not None else None,
         holding=holding,
         nodes={node.id: node for node in nodes},

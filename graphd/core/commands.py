@@ -12,7 +12,16 @@ from graphd.core.events import DAEMON, Actor, AttemptKey
 from graphd.core.model import Definition, Failure, Identity, Limits, Output, Source, Spent, State
 from graphd.core.policy import Leave
 from graphd.core.talk import Talk
-from graphd_protocol.states import AttemptOutcome, FailureClass, GraphStatus, NodeState, Outcome, SkipReason, Verdict
+from graphd_protocol.states import (
+    AttemptOutcome,
+    FailureClass,
+    GraphStatus,
+    NodeState,
+    Outcome,
+    Reports,
+    SkipReason,
+    Verdict,
+)
 
 
 class Set(NamedTuple):
@@ -34,6 +43,7 @@ class Set(NamedTuple):
     replace: str | None = None
     variables: tuple[tuple[str, str], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
+    reports: tuple[tuple[str, Reports], ...] = ()  # worker → what the agent that serves it says of its usage
 
 
 @dataclass(slots=True, frozen=True)
@@ -86,10 +96,18 @@ class Pause(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """Go on. An environment that was sent becomes the graph's."""
+    """Go on. An environment that was sent becomes the graph's; `top_up` sets the budget to what is spent and this."""
 
     graph: str
     environment: str | None = None
+    top_up: Budget | None = None
+
+
+class Step(NamedTuple):
+    """Start one node (slug or id; None: the next), and pause when it is settled."""
+
+    graph: str
+    node: str | None = None
 
 
 class RetryNodes(NamedTuple):
@@ -126,6 +144,14 @@ class Release(NamedTuple):
     graph: str
     node: str
     pids: tuple[int, ...]
+
+
+class ExtendTimeout(NamedTuple):
+    """Move the deadline of a running node on by this much."""
+
+    graph: str
+    node: str
+    by_ms: int
 
 
 class Acknowledge(NamedTuple):
@@ -183,7 +209,9 @@ class AttemptSaid(NamedTuple):
     gone: tuple[str, ...] = ()
     candidate: Output | None = None
     trouble: tuple[FailureClass, str] | None = None
+    is_unacted: bool = False  # the trouble is its provider's, and it had done nothing yet
     is_cancelled: bool = False
+    used: Spent | None = None  # totals so far; `cost_usd` None: it does not say
 
 
 class Revoke(NamedTuple):
@@ -191,6 +219,12 @@ class Revoke(NamedTuple):
 
     graph: str
     ask: str
+
+
+class Busy(NamedTuple):
+    """The provider asked to be left alone; `retry_after_s` where it said for how long."""
+
+    retry_after_s: float | None = None
 
 
 class AttemptEnded(NamedTuple):
@@ -205,6 +239,7 @@ class AttemptEnded(NamedTuple):
     signal: int | None = None
     output: Output | None = None
     spent: Spent = Spent()
+    busy: Busy | None = None  # why it ended: its provider
     unheard: tuple[str, ...] = ()  # keys of its questions whose answers did not reach it
 
 
@@ -217,11 +252,36 @@ class AttemptStuck(NamedTuple):
     reason: str
 
 
-class DeadlineReached(NamedTuple):
-    """Its hard deadline passed (for `shell` every deadline is hard)."""
+class AttemptUsed(NamedTuple):
+    """What it used so far: totals, never deltas. `cost_usd` None: the agent does not say."""
 
     graph: str
     attempt: AttemptKey
+    spent: Spent
+
+
+class DeadlineReached(NamedTuple):
+    """Its deadline passed. `is_attended`: somebody is there who can be asked."""
+
+    graph: str
+    attempt: AttemptKey
+    is_attended: bool = False
+
+
+class ProfileCooling(NamedTuple):
+    """An attempt's provider asks for a rest until then (ms since the epoch, jitter and Retry-After in it)."""
+
+    graph: str
+    attempt: AttemptKey
+    profile: str
+    until: int
+    reason: str
+
+
+class MachineSlept(NamedTuple):
+    """The machine slept for `ms`: clocks of work stood still meanwhile, wall clocks did not."""
+
+    ms: int
 
 
 class DaemonStarted(NamedTuple):
@@ -237,8 +297,34 @@ class Tick(NamedTuple):
     """A timer of ours went off: the scheduler looks again."""
 
 
-Verb = Set | Import | Pause | Resume | RetryNodes | Cancel | Clear | Finish | Release | Acknowledge | Respond | Revoke
-Fact = AttemptIdentified | AttemptSaid | AttemptEnded | AttemptStuck | DeadlineReached | DaemonStarted | Tick
+Verb = (
+    Set
+    | Import
+    | Pause
+    | Resume
+    | Step
+    | RetryNodes
+    | Cancel
+    | Clear
+    | Finish
+    | Release
+    | ExtendTimeout
+    | Acknowledge
+    | Respond
+    | Revoke
+)
+Fact = (
+    AttemptIdentified
+    | AttemptSaid
+    | AttemptUsed
+    | AttemptEnded
+    | AttemptStuck
+    | DeadlineReached
+    | ProfileCooling
+    | MachineSlept
+    | DaemonStarted
+    | Tick
+)
 Command = Verb | Signal | Fact
 
 
@@ -270,11 +356,27 @@ class Done(NamedTuple):
     kept: tuple[tuple[str, str], ...] = ()  # (graph, slug) of what it will wake
 
 
+class Estimate(NamedTuple):
+    """What an attempt is thought to use before any of its graph has settled."""
+
+    tokens: int = 50_000
+    cost_usd: float = 0.0
+
+
 class Capacity(NamedTuple):
-    """Slots that the scheduler may fill: daemon-wide, and per profile where one has a cap."""
+    """Slots that the scheduler may fill: daemon-wide, and per profile where one has a cap.
+
+    Pairs are (profile, value); a profile that `stagger_ms` or `memory_mb_of` does not name starts at once and weighs
+    nothing. `memory_mb` None bounds nothing.
+    """
 
     concurrency: int = 8
     per_profile: tuple[tuple[str, int], ...] = ()
     profiles: tuple[tuple[str, str], ...] = (("shell", "shell"),)  # worker → profile
     can_admit: bool = True
     is_attended: bool = True  # somebody is there who could answer
+    reports: tuple[tuple[str, Reports], ...] = (("shell", "not_applicable"),)
+    estimates: tuple[tuple[str, Estimate], ...] = ()
+    stagger_ms: tuple[tuple[str, int], ...] = ()  # between two starts of the profile
+    memory_mb: int | None = None
+    memory_mb_of: tuple[tuple[str, int], ...] = ()

@@ -9,18 +9,15 @@ from graphd.base.text import t
 from graphd.core import facts, verbs
 from graphd.core.commands import (
     Acknowledge,
-    AttemptEnded,
-    AttemptIdentified,
-    AttemptSaid,
-    AttemptStuck,
     Cancel,
     Clear,
     DaemonStarted,
-    DeadlineReached,
     Done,
+    ExtendTimeout,
     Fact,
     Finish,
     Import,
+    MachineSlept,
     Pause,
     Release,
     Request,
@@ -30,6 +27,7 @@ from graphd.core.commands import (
     Revoke,
     Set,
     Signal,
+    Step,
     Tick,
     Verb,
 )
@@ -77,6 +75,8 @@ def _drafts(state: State, tape: Tape, request: Request, command: Verb | Fact, *,
         return []
     if isinstance(command, DaemonStarted):
         return facts.daemon_started(state, tape, command, now=now)
+    if isinstance(command, MachineSlept):
+        return facts.machine_slept(state, tape, command, now=now)
     # What checks plans is imported with the first one: a daemon answers its first client without.
     if isinstance(command, Set):
         from graphd.core.setting import set_graph
@@ -87,7 +87,7 @@ def _drafts(state: State, tape: Tape, request: Request, command: Verb | Fact, *,
 
         return import_graph(state, tape, request, command, now=now)
     graph = state.graphs.get(command.graph)
-    if isinstance(command, AttemptIdentified | AttemptSaid | AttemptEnded | AttemptStuck | DeadlineReached):
+    if isinstance(command, facts.AttemptFact):
         return facts.attempt_fact(state, tape, command, now=now)
     if graph is None:
         raise Refused(
@@ -115,16 +115,30 @@ def _revoke(draft: Draft, command: Revoke) -> None:
     revoke(draft, command)
 
 
+def _step(draft: Draft, command: Step) -> None:
+    from graphd.core.stepping import step
+
+    step(draft, command)
+
+
+def _extend_timeout(draft: Draft, command: ExtendTimeout) -> None:
+    from graphd.core.deadlines import extend_timeout
+
+    extend_timeout(draft, command)
+
+
 # The verbs of one graph that is there: the operation that the change is called by, and its rules. Those that few graphs
 # see are imported with the first one, as above.
 _VERBS: dict[type, tuple[str, Callable[[Draft, Any], None]]] = {
     Pause: ("pause", verbs.pause),
     Resume: ("resume", verbs.resume),
+    Step: ("step", _step),
     RetryNodes: ("retry", verbs.retry),
     Cancel: ("cancel", verbs.cancel),
     Clear: ("clear", lambda draft, _: verbs.clear(draft)),
     Finish: ("finish", verbs.finish),
     Release: ("release", facts.release),
+    ExtendTimeout: ("extendTimeout", _extend_timeout),
     Acknowledge: ("acknowledge", verbs.acknowledge),
     Respond: ("respond", _respond),
     Revoke: ("respond", _revoke),

@@ -5,7 +5,7 @@ Recomputed after a load, kept by `evolve`.
 
 import heapq
 
-from graphd.core.model import Graph, Node, State
+from graphd.core.model import Attempt, Graph, Node, State
 from graphd_protocol.ids import node_id as slug_id
 from graphd_protocol.states import NODE_STATES
 
@@ -121,6 +121,7 @@ def rebuild_queues(state: State) -> None:
         for ask_id in graph.open_asks:
             if graph.asks[ask_id].kind == "approval":
                 set_timer(state, graph, graph.asks[ask_id].deadline_at, graph.asks[ask_id].node or "")
+        enqueue_budget(state, graph)
     state.are_queues_stale = False
 
 
@@ -140,6 +141,28 @@ def set_timer(state: State, graph: Graph, at: int | None, node_id: str) -> None:
         heapq.heappush(state.timers, (at, graph.id, node_id))
 
 
+def enqueue_budget(state: State, graph: Graph) -> None:
+    """Put the moment when the wall time of a busy graph is used up among the timers, under the node ""."""
+    if graph.budget is not None and graph.budget.wall_ms is not None and graph.busy_since is not None:
+        due = graph.busy_since + graph.budget.wall_ms - graph.spent.wall_ms
+        heapq.heappush(state.timers, (due, graph.id, ""))
+
+
+def waits_since(graph: Graph, attempt: Attempt) -> int | None:
+    """Since when an attempt waits for a person, as far as that is not counted yet; None where it does not wait.
+
+    An escalation is a question about the attempt, not one that it waits for.
+    """
+    asks = [graph.asks[ask_id] for ask_id in graph.open_asks]
+    opened = [
+        ask.opened_at for ask in asks if ask.kind != "escalation" and (ask.node, ask.role, ask.attempt) == attempt.key
+    ]
+    if not opened:
+        return None
+    counted = attempt.clock.counted_until if attempt.clock is not None else None
+    return max(min(opened), counted or 0)
+
+
 def rebuild_state(state: State) -> None:
     """Recompute what the state counts over all graphs."""
     state.running = sum(graph.slots_taken for graph in state.graphs.values())
@@ -150,6 +173,11 @@ def rebuild_state(state: State) -> None:
         for key in graph.live:
             profile = graph.attempts[key].profile
             state.running_by_profile[profile] = state.running_by_profile.get(profile, 0) + 1
+    for graph in state.graphs.values():
+        for profile, rest in graph.cooling.items():
+            known = state.cooling.get(profile)
+            if known is None or known.until < rest.until:
+                state.cooling[profile] = rest
     rebuild_queues(state)
 
 

@@ -28,18 +28,25 @@ DEFAULT_AFTER_MS: Final = 120_000
 DraftOf = Callable[[Graph], Draft]
 
 
-def fire(state: State, draft_of: DraftOf, now: int) -> None:
-    """Take what is due off the timers: a wait ends, also of a graph that is paused; a retry may start."""
+def fire(state: State, draft_of: DraftOf, now: int) -> list[Graph]:
+    """Take what is due off the timers: a wait ends, also of a graph that is paused; a retry may start.
+
+    Gives the graphs whose wall time may be used up.
+    """
+    spent = []
     while state.timers and state.timers[0][0] <= now:
         at, graph_id, node_id = heapq.heappop(state.timers)
         graph = state.graphs.get(graph_id)
         node = graph.nodes.get(node_id) if graph else None
+        if graph is not None and not node_id:
+            spent.append(graph)
         if graph is None or node is None:
             continue
         if node.state == "ready" and node.not_before == at:
             heapq.heappush(graph.queue, (node.rank, node.id))
         elif node.state == "running" and node.wake_at == at:
             _end_wait(draft_of(graph), node)
+    return spent
 
 
 def _end_wait(draft: Draft, node: Node) -> None:

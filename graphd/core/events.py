@@ -87,6 +87,14 @@ class CollectAttempt(NamedTuple):
     attempt: AttemptKey
 
 
+class MoveDeadline(NamedTuple):
+    """Its deadline is now `total_ms` after its start, on the clock that stops in sleep."""
+
+    graph: str
+    attempt: AttemptKey
+    total_ms: int
+
+
 class AnswerAsk(NamedTuple):
     """Tell the agent the answer to its request; the ask says which. Its line is part of the deciding transaction."""
 
@@ -131,6 +139,7 @@ Effect = (
     | AnswerAsk
     | PromptAttempt
     | SendLines
+    | MoveDeadline
     | RemoveGraphFiles
     | WakeAt
 )

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from graphd.core import derive
 from graphd.core.codec import load_budget, load_definition, load_terms
 from graphd.core.events import Event
-from graphd.core.evolving import gates, turns
+from graphd.core.evolving import bounds, gates, turns
 from graphd.core.model import (
     HISTORY_CAP,
     Attempt,
+    Clock,
     Delivery,
     Failure,
     Graph,
@@ -56,7 +57,12 @@ def evolve(state: State, tape: Tape, event: Event) -> None:
     _remember(graph, tape, event)
 
 
-_QUIET = frozenset({"attempt_identified", "attempt_session", "ask_spent", "delivery_created", "environment_set"})
+_QUIET = frozenset(
+    {
+        "attempt_identified", "attempt_session", "attempt_waited", "ask_spent", "delivery_created", "environment_set",
+        "machine_slept",
+    }
+)  # fmt: skip
 
 
 def _remember(graph: Graph, tape: Tape, event: Event) -> None:
@@ -136,9 +142,15 @@ def _paused(state: State, tape: Tape, event: Event) -> None:
     tape.set(graph, "status", event.payload["status"])
     tape.set(graph, "pause_reason", event.payload["reason"])
     tape.set(graph, "pause_cause", event.payload.get("cause"))
-    is_wish_fulfilled = graph.stopping is not None and graph.stopping.verb == "pause"
-    if is_wish_fulfilled and event.payload["status"] == "user_paused":
+    tape.set(graph, "paused_by", event.payload.get("by"))
+    if event.payload["status"] != "infra_paused":
+        tape.set(graph, "stepping", None)
+    wish = graph.stopping
+    if wish is not None and event.payload["status"] == _FULFILS.get(wish.verb):
         tape.set(graph, "stopping", None)
+
+
+_FULFILS = {"pause": "user_paused", "budget": "budget_limited"}  # the status that a wish is after
 
 
 def _activated(state: State, tape: Tape, event: Event) -> None:
@@ -146,7 +158,13 @@ def _activated(state: State, tape: Tape, event: Event) -> None:
     tape.set(graph, "status", "active")
     tape.set(graph, "pause_reason", None)
     tape.set(graph, "pause_cause", None)
+    tape.set(graph, "paused_by", None)
     tape.set(graph, "outcome", None)
+
+
+def _resumed(state: State, tape: Tape, event: Event) -> None:
+    _activated(state, tape, event)
+    bounds.go_on(state, tape, event)
 
 
 def _reopened(state: State, tape: Tape, event: Event) -> None:
@@ -169,6 +187,7 @@ def _blocked(state: State, tape: Tape, event: Event) -> None:
     tape.set(graph, "failed_by", None)
     tape.set(graph, "pause_reason", event.payload["reason"])
     tape.set(graph, "pause_cause", None)
+    tape.set(graph, "stepping", None)
 
 
 def _completed(state: State, tape: Tape, event: Event) -> None:
@@ -178,6 +197,7 @@ def _completed(state: State, tape: Tape, event: Event) -> None:
     tape.set(graph, "pause_reason", None)
     tape.set(graph, "pause_cause", None)
     tape.set(graph, "stopping", None)
+    tape.set(graph, "stepping", None)
 
 
 def _cancelled(state: State, tape: Tape, event: Event) -> None:
@@ -186,6 +206,7 @@ def _cancelled(state: State, tape: Tape, event: Event) -> None:
     tape.set(graph, "pause_reason", None)
     tape.set(graph, "pause_cause", None)
     tape.set(graph, "stopping", None)
+    tape.set(graph, "stepping", None)
 
 
 def _cleared(state: State, tape: Tape, event: Event) -> None:
@@ -285,13 +306,16 @@ def _attempt_started(state: State, tape: Tape, event: Event) -> None:
     attempt = Attempt(
         graph=event.graph, node=node.id, role=p["role"], number=p["number"], worker=p["worker"],
         profile=p["profile"], environment=p["environment"], started_at=event.at, deadline_at=p["deadline_at"],
-        resumes=p.get("resumes"),
+        resumes=p.get("resumes"), limit=load_budget(p.get("limit")),
+        clock=Clock(p["allowed_ms"]) if p.get("allowed_ms") is not None else None,
     )  # fmt: skip
     tape.put(graph.attempts, attempt.key, attempt)
     tape.put(graph.live, attempt.key, None)
     tape.set(graph, "last_start_at", event.at)
     count = state.running_by_profile.get(attempt.profile, 0)
     tape.put(state.running_by_profile, attempt.profile, count + 1)
+    tape.put(state.started_by_profile, attempt.profile, event.at)
+    bounds.set_going(state, tape, graph, event)
 
 
 def _attempt_identified(state: State, tape: Tape, event: Event) -> None:
@@ -328,8 +352,7 @@ def _attempt_settled(state: State, tape: Tape, event: Event) -> None:
         tape.set(attempt, name, p[name])
     spent = Spent(**p["spent"])
     tape.set(attempt, "spent", spent)
-    tape.set(node, "spent", _sum(node.spent, spent))
-    tape.set(graph, "spent", _sum(graph.spent, spent))
+    tape.set(node, "spent", bounds.summed(node.spent, spent))
     tape.set(attempt, "ended_at", event.at)
     tape.set(attempt, "stuck_pids", ())
     if not attempt.is_counted and attempt.role == "worker":
@@ -340,11 +363,7 @@ def _attempt_settled(state: State, tape: Tape, event: Event) -> None:
     if attempt.role == "verifier":  # until its word is read
         tape.put(state.checks, (graph.id, node.id), None)
     tape.put(state.running_by_profile, attempt.profile, state.running_by_profile[attempt.profile] - 1)
-
-
-def _sum(total: Spent, more: Spent) -> Spent:
-    cost = None if total.cost_usd is None or more.cost_usd is None else total.cost_usd + more.cost_usd
-    return Spent(total.tokens + more.tokens, cost, total.wall_ms + more.wall_ms)
+    bounds.settle_spent(state, tape, graph, attempt, at=event.at)
 
 
 # ---- deliveries -----------------------------------------------------------------------------------------------------
@@ -368,7 +387,7 @@ EVOLVERS: dict[str, Callable[[State, Tape, Event], None]] = {
     "epoch_started": _epoch_started,
     "environment_set": _environment_set,
     "paused": _paused,
-    "resumed": _activated,
+    "resumed": _resumed,
     "reopened": _reopened,
     "stop_requested": _stop_requested,
     "finish_requested": _finish_requested,
@@ -393,4 +412,5 @@ EVOLVERS: dict[str, Callable[[State, Tape, Event], None]] = {
     "delivery_acknowledged": _delivery_acknowledged,
     **turns.EVOLVERS,
     **gates.EVOLVERS,
+    **bounds.EVOLVERS,
 }

@@ -7,14 +7,17 @@ from typing import Any, NamedTuple
 
 from graphd.base.refusal import Refused
 from graphd.base.text import Text, t
-from graphd.core import rounds
+from graphd.core import asks, rounds
 from graphd.core.commands import (
     AttemptEnded,
     AttemptIdentified,
     AttemptSaid,
     AttemptStuck,
+    AttemptUsed,
     DaemonStarted,
     DeadlineReached,
+    MachineSlept,
+    ProfileCooling,
     Release,
 )
 from graphd.core.derive import is_judged
@@ -32,7 +35,9 @@ STARTS_LIMIT = 5
 CHECKS_LIMIT = 3  # checks of an attempt that end without a word, on average
 BACKOFF_LIMIT_MS = 3_600_000
 
-AttemptFact = AttemptIdentified | AttemptSaid | AttemptEnded | AttemptStuck | DeadlineReached
+AttemptFact = (
+    AttemptIdentified | AttemptSaid | AttemptUsed | AttemptEnded | AttemptStuck | DeadlineReached | ProfileCooling
+)  # fmt: skip
 
 
 def attempt_fact(state: State, tape: Tape, fact: AttemptFact, *, now: int) -> list[Draft]:
@@ -41,6 +46,8 @@ def attempt_fact(state: State, tape: Tape, fact: AttemptFact, *, now: int) -> li
     """
     graph = state.graphs.get(fact.graph)
     attempt = graph.attempts.get(fact.attempt) if graph else None
+    if isinstance(fact, ProfileCooling):
+        return _cool_down(state, tape, fact, attempt, now=now)
     if attempt is None or attempt.state == "settled":
         return []
     draft = Draft(state, tape, fact.graph, now=now, actor=DAEMON, operation="checkpoint")
@@ -55,11 +62,40 @@ def attempt_fact(state: State, tape: Tape, fact: AttemptFact, *, now: int) -> li
         case AttemptStuck():
             _stuck(draft, attempt, fact)
         case DeadlineReached():
-            if attempt.state in ("starting", "live"):
-                stop_attempt(draft, attempt.key, "timeout")
+            from graphd.core.deadlines import deadline_reached  # as in `decide`: with the first one
+
+            deadline_reached(draft, attempt, fact)
+        case AttemptUsed():
+            from graphd.core.budget import note_use
+
+            note_use(draft, attempt, fact.spent)
         case _:
             settle_attempt(draft, attempt, fact)
     return [draft]
+
+
+def _cool_down(
+    state: State, tape: Tape, fact: ProfileCooling, attempt: Attempt | None, *, now: int
+) -> list[Draft]:  # fmt: skip
+    """Also of an attempt that is settled: the provider rests all the same."""
+    if attempt is None:
+        return []
+    from graphd.core.weather import cool_down
+
+    draft = Draft(state, tape, fact.graph, now=now, actor=DAEMON, operation="checkpoint")
+    cool_down(draft, fact, attempt)
+    return [draft]
+
+
+def machine_slept(state: State, tape: Tape, fact: MachineSlept, *, now: int) -> list[Draft]:
+    """Wall clocks ran on while the machine slept: take that out of what live attempts are measured by."""
+    drafts = []
+    for graph in state.graphs.values():
+        if graph.live:
+            draft = Draft(state, tape, graph.id, now=now, actor=DAEMON, operation="checkpoint")
+            draft.emit("machine_slept", ms=fact.ms)
+            drafts.append(draft)
+    return drafts
 
 
 def _emit(draft: Draft, kind: str, attempt: Attempt, /, **payload: object) -> None:
@@ -84,7 +120,8 @@ def settle_attempt(draft: Draft, attempt: Attempt, fact: AttemptEnded) -> None:
     _close_asks(draft, node, attempt, fact)
     _emit(
         draft, "attempt_settled", attempt, outcome=outcome, failure_class=failure_class, reason=reason,
-        exit_code=fact.exit_code, signal=fact.signal, spent=_spent_row(fact.spent), is_counted=is_counted,
+        exit_code=fact.exit_code, signal=fact.signal, spent=_spent_row(_spent(draft, attempt, fact)),
+        is_counted=is_counted,
     )  # fmt: skip
     draft.then(CollectAttempt(graph.id, attempt.key))
     if was_stuck and graph.pause_cause == "stuck" and graph.stopping is None and not _has_stuck(graph):
@@ -93,6 +130,8 @@ def settle_attempt(draft: Draft, attempt: Attempt, fact: AttemptEnded) -> None:
         _verified(draft, node, attempt, fact.output)
     else:
         _worked(draft, node, attempt, Ended(outcome, failure_class, reason, fact.output))
+    if graph.budget is not None and graph.id in draft.state.graphs:
+        _keep_budget(draft, graph, attempt)
 
 
 class Ended(NamedTuple):
@@ -188,12 +227,31 @@ def _move_on(draft: Draft, node: Node, attempt: Attempt, ended: Ended) -> None:
     conclude(draft)
 
 
+def _spent(draft: Draft, attempt: Attempt, fact: AttemptEnded) -> Spent:
+    """What the run says, and what the attempt said while it ran."""
+    if (attempt.graph, attempt.key) not in draft.state.used:
+        return fact.spent
+    from graphd.core.budget import settled_spent
+
+    return settled_spent(draft.state, attempt, fact.spent)
+
+
+def _keep_budget(draft: Draft, graph: Graph, attempt: Attempt) -> None:
+    """A budget that can't be kept holds the graph: usage that is not said must not look like none."""
+    from graphd.core.budget import is_unreported, trip_if_reached
+
+    trip_if_reached(draft)
+    if graph.status == "active" and graph.stopping is None and is_unreported(graph, attempt):
+        name = f"{graph.nodes[attempt.node].slug}@{attempt.number}"
+        _pause_infra(draft, t("{attempt} did not say what it used, and the graph has a budget", attempt=name), "usage")
+
+
 def _close_asks(draft: Draft, node: Node, attempt: Attempt, fact: AttemptEnded) -> None:
     """What it asked needs no answer any more; an answer that did not reach it is free for the next attempt."""
     graph = draft.graph
     for ask in [graph.asks[ask_id] for ask_id in graph.open_asks]:
         if (ask.node, ask.role, ask.attempt) == attempt.key:
-            draft.emit("ask_withdrawn", node, ask=ask.id, reason=t("its attempt ended"))
+            asks.withdraw(draft, ask, t("its attempt ended"))
     if fact.unheard:
         for ask in list(graph.asks.values()):
             is_its = (ask.node, ask.role, ask.attempt) == attempt.key and ask.spent_by == attempt.number
@@ -214,7 +272,7 @@ def _verdict(
 ) -> tuple[AttemptOutcome, FailureClass | None, Text | None]:
     """What the end means, given the wish or the stop that stands; with a reason that is ours.
 
-    A result counts for pause and time-out, never for cancel. That of a gate is none without a verdict.
+    A result counts for pause, budget and time-out, never for cancel. That of a gate is none without a verdict.
     """
     if graph.stopping is not None and graph.stopping.verb in ("cancel", "clear"):
         return "cancelled", None, None
@@ -228,8 +286,10 @@ def _verdict(
         return ("achieved", None, None) if trouble is None else ("failed", "verdict_fail", trouble)
     if attempt.stop_reason == "timeout" and fact.outcome != "put_back":
         return "failed", "timeout", t("it ran out of time")
-    if attempt.stop_reason in ("pause", "required_failure"):
+    if attempt.stop_reason in ("pause", "budget", "required_failure"):
         return "paused", None, None
+    if attempt.stop_reason == "weather":
+        return "put_back", None, None
     if fact.outcome == "failed" and fact.signal is not None and attempt.child_session is not None:
         return "lost", None, None  # killed in mid-turn by nobody of ours: no verdict, and its session can go on
     return fact.outcome, fact.failure_class, t("it ran out of time") if fact.failure_class == "timeout" else None

@@ -120,6 +120,27 @@ class Identity:
     keeper_pid: int = 0
 
 
+@dataclass(slots=True, frozen=True)
+class Clock:
+    """An attempt's working time, in ms: what it may use, how often that was extended, and how long it stood still.
+
+    `unattended` counts the extensions since a person last had a say; `counted_until` is up to when waiting for people
+    is in `person_ms` (ms since the epoch).
+    """
+
+    allowed_ms: int
+    extensions: int = 0
+    unattended: int = 0
+    person_ms: int = 0
+    provider_ms: int = 0
+    counted_until: int | None = None
+
+    @property
+    def total_ms(self) -> int:
+        """From its start to its deadline, on a clock that stops in sleep."""
+        return self.allowed_ms + self.person_ms + self.provider_ms
+
+
 @dataclass(slots=True)
 class Attempt:
     """The n-th try of a node: the durable child-run record. Its key is (node id, role, number)."""
@@ -145,6 +166,8 @@ class Attempt:
     resumes: int | None = None
     cursor: int = 0
     deadline_at: int | None = None
+    clock: Clock | None = None  # None: from before there were soft deadlines
+    limit: Budget | None = None  # the rest of the graph's budget, where it was admitted with that alone
     stuck_pids: tuple[int, ...] = ()
     ended_at: int | None = None
     spent: Spent = field(default_factory=Spent)
@@ -263,6 +286,15 @@ class HistoryEntry:
     detail: str | None = None
 
 
+@dataclass(slots=True, frozen=True)
+class Cooling:
+    """A provider's rest, in ms since the epoch. `since`: when the trouble began that went on without a pause."""
+
+    since: int
+    until: int
+    reason: str
+
+
 HISTORY_CAP = 64
 
 
@@ -280,12 +312,16 @@ class Graph:
     owner: str | None = None
     status: GraphStatus = "active"
     pause_reason: str | None = None
-    pause_cause: str | None = None  # stuck, lost, starts, agent: what has to be gone before it goes on by itself
+    paused_by: str | None = None
+    pause_cause: str | None = (
+        None  # stuck, lost, starts, agent, provider, usage: what has to be gone before it goes on by itself
+    )
     outcome: Outcome | None = None
     stopping: Stopping | None = None
     is_finishing: bool = False
     failed_by: str | None = None  # the required node whose failure stops all (`on_required_failure: stop`)
     holding: tuple[str, ...] = ()  # ids of gates that asked for a new plan, which nobody has answered yet
+    stepping: str | None = None  # the one node that may start, until it is settled
     plan_version: int = 0
     rev: int = 0
     environment: str | None = None
@@ -295,7 +331,11 @@ class Graph:
     limits: Limits = field(default_factory=Limits)
     budget: Budget | None = None
     terms: Terms = Terms()
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = field(default_factory=Spent)  # of all roles; the cost as far as it is known; wall time is busy time
+    spent_by_role: dict[str, Spent] = field(default_factory=dict)
+    cost_is_partial: bool = False
+    busy_since: int | None = None  # when the first of its live attempts started
+    cooling: dict[str, Cooling] = field(default_factory=dict)  # by profile, as its own attempts reported
     nodes: dict[str, Node] = field(default_factory=dict)
     attempts: dict[tuple[str, str, int], Attempt] = field(default_factory=dict)
     asks: dict[str, Ask] = field(default_factory=dict)
@@ -334,6 +374,10 @@ class State:
     tombstones: dict[str, int] = field(default_factory=dict)  # graph id → the rev of its clearing
     running: int = 0  # slots taken
     running_by_profile: dict[str, int] = field(default_factory=dict)
+    started_by_profile: dict[str, int] = field(default_factory=dict)  # when the last attempt of each started; volatile
+    cooling: dict[str, Cooling] = field(default_factory=dict)  # by profile, over all graphs
+    used: dict[tuple[str, tuple[str, str, int]], Spent] = field(default_factory=dict)
+    """What live attempts say that they used so far: no part of the log, which has it with the settlement."""
     with_ready: dict[str, None] = field(default_factory=dict)  # ids of graphs that have a ready node
     timers: list[tuple[int, str, str]] = field(
         default_factory=list

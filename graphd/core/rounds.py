@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 
 from graphd.base.text import t
+from graphd.core.deadlines import first_timeout_ms
 from graphd.core.draft import Draft
 from graphd.core.events import PromptAttempt, StartAttempt
 from graphd.core.model import Attempt, Graph, Node, Output
@@ -49,10 +50,11 @@ def start_check(draft: Draft, node: Node, profiles: Mapping[str, str]) -> bool:
     profile = profiles.get(wanted)
     if profile is None:
         return False
+    allowed_ms = first_timeout_ms(node)
     number = 1 + (node.role_numbers or {}).get("verifier", 0)
     draft.emit(
         "attempt_started", node, role="verifier", number=number, worker=wanted, profile=profile,
-        environment=draft.graph.environment, deadline_at=draft.now + node.definition.timeout_ms, resumes=None,
+        environment=draft.graph.environment, deadline_at=draft.now + allowed_ms, allowed_ms=allowed_ms, resumes=None,
     )  # fmt: skip
     draft.then(StartAttempt(draft.graph.id, (node.id, "verifier", number)))
     return True

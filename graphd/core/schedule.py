@@ -5,7 +5,11 @@ One attempt, 1).
 import heapq
 
 from graphd.base.text import t
+from graphd.core.admission import ADMITTED, Admission, Gates
+from graphd.core.codec import dump_budget
 from graphd.core.commands import Capacity
+from graphd.core.deadlines import first_timeout_ms
+from graphd.core.definition import Budget
 from graphd.core.derive import rebuild_queues
 from graphd.core.draft import Draft
 from graphd.core.events import DAEMON, Change, Effect, StartAttempt, WakeAt
@@ -28,14 +32,16 @@ def schedule(state: State, tape: Tape, capacity: Capacity, now: int) -> tuple[li
     if not capacity.can_admit:
         return starts.finish()
     starts.begin_early()
+    starts.go_on()
     while state.running < capacity.concurrency:
         graph = starts.next_graph()
         if graph is None:
             break
         starts.start_one(graph)
     changes, effects = starts.finish()
-    if state.timers:
-        effects.append(WakeAt(state.timers[0][0]))
+    wakes = [*starts.wakes, *(at for at, _, _ in state.timers[:1])]
+    if wakes:
+        effects.append(WakeAt(min(wakes)))
     return changes, effects
 
 
@@ -44,8 +50,9 @@ class _Starts:
         self._state = state
         self._tape = tape
         self._now = now
+        self._capacity = capacity
         self._profiles = dict(capacity.profiles)
-        self._caps = dict(capacity.per_profile)
+        self._gates = Gates(state, capacity, now)
         self._drafts: dict[str, Draft] = {}
         self._held: list[tuple[Graph, Node]] = []
         self._exhausted: set[str] = set()
@@ -62,10 +69,34 @@ class _Starts:
             return
         from graphd.core import early  # few graphs wait for anything
 
-        early.fire(state, self._draft, self._now)
+        for graph in early.fire(state, self._draft, self._now):
+            self.trip(graph)
         if not self._is_attended:
             early.answer_for_nobody(state, self._draft, self._now)
         early.begin(state, self._draft, self._may_begin)
+
+    @property
+    def wakes(self) -> list[int]:
+        """When something that is held now may start, in ms since the epoch."""
+        return self._gates.wakes
+
+    def trip(self, graph: Graph) -> None:
+        """Stop a graph whose wall time is used up."""
+        from graphd.core.budget import trip_if_reached  # as in `decide`: with the first one
+
+        trip_if_reached(self._draft(graph))
+
+    def go_on(self) -> None:
+        """Graphs that a provider held up go on by themselves when its rest is over."""
+        for graph_id in list(self._state.with_ready):
+            graph = self._state.graphs[graph_id]
+            if graph.status == "infra_paused" and graph.pause_cause == "provider":
+                ready = [graph.nodes[node_id] for node_id in graph.ready]
+                profiles = [self._profiles.get(node.definition.worker) for node in ready]
+                if graph.stopping is None and any(p is not None and not self._gates.rests(p) for p in profiles):
+                    draft = self._draft(graph)
+                    draft.emit("resumed")
+                    conclude(draft)
 
     def next_graph(self) -> Graph | None:
         """The graph whose turn it is, or None where no graph can start anything."""
@@ -89,36 +120,60 @@ class _Starts:
 
     def start_one(self, graph: Graph) -> None:
         """Start the graph's first node that may start now."""
+        if graph.stepping is not None:
+            self._step(graph, graph.nodes[graph.stepping])
+            return
         while graph.queue:
             _, node_id = heapq.heappop(graph.queue)
             node = graph.nodes.get(node_id)
             if node is None or node.state != "ready" or not self._is_due(node):
                 continue
-            profile = self._profiles.get(node.definition.worker)
-            if profile is None:
-                self._missing(graph, node)
+            if self._is_started(graph, node):
                 return
-            if node.definition.writes and _is_written(graph, node):
-                self._held.append((graph, node))
-                self._serialised[graph.id] = None
-                continue
-            running = self._state.running_by_profile.get(profile, 0)
-            if running >= self._caps.get(profile, running + 1):
-                self._held.append((graph, node))
-                continue
-            self._start(graph, node, profile)
-            return
         self._exhausted.add(graph.id)
 
     def start_checks(self) -> None:
         """Results that were given in this batch, or whose check ended without a word: checked in the slot they hold."""
         for graph_id, node_id in list(self._state.checks):
             graph = self._state.graphs[graph_id]
-            if graph.stopping is not None:
+            if graph.stopping is not None or graph.status == "budget_limited":
                 continue
             node, draft = graph.nodes[node_id], self._draft(graph)
             if not start_check(draft, node, self._profiles):
                 refuse_check(draft, node)
+
+    def _step(self, graph: Graph, node: Node) -> None:
+        """The one node that may start; its entry in the queue is stale then, as others are."""
+        self._exhausted.add(graph.id)
+        if node.state == "ready" and self._is_due(node):
+            self._is_started(graph, node)
+
+    def _is_started(self, graph: Graph, node: Node) -> bool:
+        """Start a node, or hold it. False where another one of the graph may be tried."""
+        profile = self._profiles.get(node.definition.worker)
+        if profile is None:
+            self._missing(graph, node)
+            return True
+        if node.definition.writes and _is_written(graph, node):
+            self._serialised[graph.id] = None
+            self._held.append((graph, node))
+            return False
+        if self._gates.hold(profile):
+            self._held.append((graph, node))
+            return False
+        allowed = self._admission(graph, profile)
+        if not allowed.is_admitted:
+            self._held.append((graph, node))
+            return False
+        self._start(graph, node, profile, limit=allowed.limit)
+        return True
+
+    def _admission(self, graph: Graph, profile: str) -> Admission:
+        if graph.budget is None:
+            return ADMITTED
+        from graphd.core.budget import admission  # as in `decide`: with the first one
+
+        return admission(self._state, graph, profile, self._capacity, now=self._now)
 
     def _is_due(self, node: Node) -> bool:
         return node.not_before is None or node.not_before <= self._now
@@ -130,13 +185,14 @@ class _Starts:
             )
         return self._drafts[graph.id]
 
-    def _start(self, graph: Graph, node: Node, profile: str) -> None:
+    def _start(self, graph: Graph, node: Node, profile: str, *, limit: Budget | None) -> None:
         draft = self._draft(graph)
         number = node.last_number + 1
-        timeout_ms = min(node.definition.timeout_ms, node.definition.hard_timeout_ms or node.definition.timeout_ms)
+        allowed_ms = first_timeout_ms(node)
         draft.emit(
             "attempt_started", node, role="worker", number=number, worker=node.definition.worker, profile=profile,
-            environment=graph.environment, deadline_at=self._now + timeout_ms, resumes=_resumes(graph, node),
+            environment=graph.environment, deadline_at=self._now + allowed_ms, allowed_ms=allowed_ms,
+            resumes=_resumes(graph, node), limit=dump_budget(limit),
         )  # fmt: skip
         draft.then(StartAttempt(graph.id, (node.id, "worker", number)))
 
@@ -172,8 +228,22 @@ class _Starts:
             graph = self._state.graphs[graph_id]
             if graph.status == "active" and not graph.slots_taken:
                 self._draft(graph).emit("paused", status="infra_paused", reason=reason, cause="agent")
+        self._hold_up()
         drafts = [draft for draft in self._drafts.values() if draft.change.events]
         return [d.change for d in drafts], [effect for d in drafts for effect in d.effects]
+
+    def _hold_up(self) -> None:
+        """Pause graphs that can do nothing because a provider has been down for long; they go on by themselves."""
+        for graph in {graph.id: graph for graph, _ in self._held}.values():
+            if graph.status != "active" or graph.slots_taken:
+                continue
+            profiles = {self._profiles.get(graph.nodes[i].definition.worker) for i in graph.ready}
+            down = [profile for profile in profiles if profile is not None and self._gates.is_down(profile)]
+            if len(down) == len(profiles):
+                reason = t(
+                    "{agent} rests, and has for long: {why}", agent=down[0], why=self._state.cooling[down[0]].reason
+                )
+                self._draft(graph).emit("paused", status="infra_paused", reason=reason, cause="provider")
 
 
 def _is_written(graph: Graph, node: Node) -> bool:

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from graphd.base.refusal import Refused
 from graphd.base.text import t
+from graphd.core.budget import check_amounts, check_reports
 from graphd.core.codec import dump_budget, dump_definition, dump_terms
 from graphd.core.commands import Request, Set
 from graphd.core.definition import Definition
@@ -22,6 +23,9 @@ def set_graph(state: State, tape: Tape, request: Request, command: Set, *, now: 
     same commit.
     """
     _check_set(state, command)
+    if command.budget is not None:
+        check_amounts(command.budget)
+        check_reports(command.budget, command.definitions, dict(command.reports))
     drafts = []
     if command.replace is not None:
         old = Draft(state, tape, command.replace, now=now, actor=request.actor, operation="clear")

@@ -133,6 +133,7 @@ def conclude(draft: Draft) -> None:
             return
     counts = graph.counts
     if counts["running"] or counts["ready"] or counts["waiting"]:
+        _keep_bounds(draft, graph)
         _conclude_standstill(draft, graph)
         return
     if graph.holding:
@@ -140,7 +141,7 @@ def conclude(draft: Draft) -> None:
     trouble = None if graph.is_finishing else _standing_trouble(graph)
     if trouble is None:
         _complete(draft, graph)
-    else:
+    elif graph.status != "budget_limited":  # which is said before that
         draft.emit("blocked", reason=trouble)
 
 
@@ -154,6 +155,18 @@ def _withdraw_stale(draft: Draft) -> None:
             withdraw(draft, ask, t("{node} is not about to start any more", node=graph.nodes[ask.node or ""].slug))
 
 
+def _keep_bounds(draft: Draft, graph: Graph) -> None:
+    """Few graphs have a budget or are stepped: what knows these is imported with the first one."""
+    if graph.budget is not None:
+        from graphd.core.budget import trip_if_reached
+
+        trip_if_reached(draft)
+    if graph.stepping is not None:
+        from graphd.core.stepping import end_step
+
+        end_step(draft)
+
+
 def conclude_stop(draft: Draft) -> None:
     """Fulfil the wish to stop once no tree is left; a clear also goes through here for a graph that has ended."""
     graph = draft.graph
@@ -161,7 +174,10 @@ def conclude_stop(draft: Draft) -> None:
     if wish is None or graph.live:
         pause_for_stuck(draft, graph)
     elif wish.verb == "pause":
-        draft.emit("paused", status="user_paused", reason=wish.reason or t("paused"), cause=None)
+        draft.emit("paused", status="user_paused", reason=wish.reason or t("paused"), cause=None, by=wish.by)
+        conclude(draft)
+    elif wish.verb == "budget":
+        draft.emit("paused", status="budget_limited", reason=wish.reason, cause=None)
         conclude(draft)
     elif wish.verb == "cancel":
         draft.emit("cancelled", reason=wish.reason)
@@ -174,7 +190,8 @@ def conclude_stop(draft: Draft) -> None:
 def _conclude_standstill(draft: Draft, graph: Graph) -> None:
     is_full = graph.slots_taken >= graph.limits.concurrency
     can_wake = any(graph.nodes[node].definition.wait is not None for node in graph.slotless)
-    if graph.status == "active" and (is_full or not graph.counts["ready"]) and not can_wake:
+    is_idle = is_full or not graph.counts["ready"] or graph.stepping is not None
+    if graph.status == "active" and is_idle and not can_wake:
         pause_for_stuck(draft, graph)
 
 

@@ -17,7 +17,17 @@ from graphd.core.verbs import stop_attempt
 
 
 def said(draft: Draft, attempt: Attempt, fact: AttemptSaid) -> None:
-    """Apply one step of an attempt's fold, in the order in which it was said."""
+    """Apply one step of an attempt's fold, in the order in which it was said; what it used comes last: a result counts
+    though it was the one that used up the budget.
+    """
+    _apply(draft, attempt, fact)
+    if fact.used is not None:
+        from graphd.core.budget import note_use  # as in `decide`: with the first one
+
+        note_use(draft, attempt, fact.used)
+
+
+def _apply(draft: Draft, attempt: Attempt, fact: AttemptSaid) -> None:
     node = draft.graph.nodes[attempt.node]
     if fact.session is not None and fact.session != attempt.child_session:
         _emit(draft, "attempt_session", attempt, session=fact.session)
@@ -141,6 +151,9 @@ def _turn_failed(draft: Draft, attempt: Attempt, fact: AttemptSaid) -> None:
     """The process may live on: its end is wanted, and `attempt_failing` keeps why for the settlement."""
     assert fact.trouble is not None  # noqa: S101  looked at by `said`
     failure_class, reason = fact.trouble
+    if fact.is_unacted:
+        stop_attempt(draft, attempt.key, "weather")
+        return
     _emit(draft, "attempt_failing", attempt, **{"class": failure_class}, reason=reason)
     stop_attempt(draft, attempt.key, "end_of_turn")
 

@@ -1,11 +1,14 @@
 """The verbs of people and agents (model.md, Verbs). Intent first, status when true."""
 
+from typing import Any
+
 from graphd.base.refusal import Refused
 from graphd.base.text import t
+from graphd.core.codec import dump_budget
 from graphd.core.commands import Acknowledge, Cancel, Finish, Pause, Resume, RetryNodes
 from graphd.core.derive import maker_id
 from graphd.core.draft import Draft
-from graphd.core.events import Actor, RecheckAttempt, StopAttempt
+from graphd.core.events import DAEMON, Actor, RecheckAttempt, StopAttempt
 from graphd.core.gates import release_holds
 from graphd.core.model import Graph, Node
 from graphd.core.settle import conclude, conclude_stop, ripple, skip
@@ -21,16 +24,16 @@ def refuse_transition(graph: Graph, verb: str, why: str, hint: str) -> Refused:
     )  # fmt: skip
 
 
-def _admit(graph: Graph, verb: str, *, is_stop: StopVerb | None = None) -> str:
+def admit(graph: Graph, verb: str, *, is_stop: StopVerb | None = None) -> str:
     """The word of the verb table for this status; raises where it says no, or where a wish to stop stands."""
-    wish = graph.stopping
-    if wish is not None and not (is_stop and STOP_STRENGTH[is_stop] >= STOP_STRENGTH[wish.verb]):
+    stands = graph.stopping
+    if stands is not None and not (is_stop and STOP_STRENGTH[is_stop] >= STOP_STRENGTH[stands.verb]):
         hint = t(
             "a {verb} by {by} stands; it ends when its processes have; graphd status shows which",
-            verb=wish.verb,
-            by=wish.by,
+            verb=stands.verb,
+            by=stands.by,
         )
-        raise refuse_transition(graph, verb, t("it is stopping ({verb})", verb=wish.verb), hint)
+        raise refuse_transition(graph, verb, t("it is stopping ({verb})", verb=stands.verb), hint)
     word = VERB_TABLE[verb][graph.status]
     if word == "no":
         raise refuse_transition(
@@ -65,33 +68,31 @@ def pause(draft: Draft, command: Pause) -> None:
     graph = draft.graph
     if graph.stopping is not None and graph.stopping.verb == "pause":
         return  # a repeat changes nothing
-    word = _admit(graph, "pause", is_stop="pause")
+    word = admit(graph, "pause", is_stop="pause")
     reason = command.reason or t("paused")
-    if command.mode == "stop" and graph.live:
-        _wish(draft, "pause", reason)
+    if (command.mode == "stop" or graph.stopping is not None) and graph.live:
+        wish(draft, "pause", reason)
         conclude(draft)  # where only stuck trees are left, that is said
         return
     if word == "stop_over_drain":
         if command.mode == "stop":
             return
         raise refuse_transition(graph, "pause", t("it is paused already"), t("graphd resume goes on"))
-    draft.emit("paused", status="user_paused", reason=reason, cause=None)
+    draft.emit("paused", status="user_paused", reason=reason, cause=None, by=_who(draft.actor))
 
 
 def resume(draft: Draft, command: Resume) -> None:
     """Active again. Stuck trees are looked at once more."""
     graph = draft.graph
-    if _admit(graph, "resume") == "top_up":
-        raise refuse_transition(
-            graph, "resume", t("its budget is spent"), t("topping up a budget is not in this version")
-        )
+    admit(graph, "resume")
     stuck = [key for key in graph.live if graph.attempts[key].state == "stuck"]
     can_go_on = graph.counts["ready"] or graph.counts["running"] or graph.counts["waiting"] or graph.holding
     if not can_go_on or (graph.status == "blocked" and _is_stopped_by_failure(graph)):
         hint = t("graphd retry --all tries the failed ones again; graphd finish ends it as it is")
         raise refuse_transition(graph, "resume", t("nothing in it can start"), hint)
+    budget = _topped_up(draft, command)
     _take_environment(draft, command.environment)
-    draft.emit("resumed")
+    draft.emit("resumed", budget=budget, ends_step=graph.stepping is not None)
     for key in stuck:
         draft.then(RecheckAttempt(graph.id, key))
     ripple(draft, release_holds(draft))
@@ -102,6 +103,15 @@ def _is_stopped_by_failure(graph: Graph) -> bool:
     """`on_required_failure: stop`, and what failed was not tried again: going on would stop at once."""
     is_stopping = graph.terms.on_required_failure == "stop" and graph.counts["failed"] > 0
     return is_stopping and any(node.state == "failed" and node.required for node in graph.nodes.values())
+
+
+def _topped_up(draft: Draft, command: Resume) -> dict[str, Any] | None:
+    """The new budget as the log keeps it; None where it stays."""
+    if command.top_up is None and draft.graph.budget is None:
+        return None
+    from graphd.core.budget import topped_up
+
+    return dump_budget(topped_up(draft, command.top_up))
 
 
 def _take_environment(draft: Draft, environment: str | None) -> None:
@@ -117,7 +127,7 @@ def retry(draft: Draft, command: RetryNodes) -> None:
     the same change.
     """
     graph = draft.graph
-    word = _admit(graph, "retry")
+    word = admit(graph, "retry")
     targets = _targets(graph, command.node)
     batch = _batch(graph, targets)
     inside = {node.id for node in batch}
@@ -249,9 +259,9 @@ def _who(actor: Actor) -> str:
     return actor.client or actor.kind
 
 
-def _wish(draft: Draft, verb: StopVerb, reason: str | None) -> None:
-    """Commit the wish, and ask for the end of every live tree."""
-    draft.emit("stop_requested", verb=verb, by=_who(draft.actor), reason=reason)
+def wish(draft: Draft, verb: StopVerb, reason: str | None) -> None:
+    """Commit the wish, and ask for the end of every live tree. A tripped budget is the daemon's own, whoever acts."""
+    draft.emit("stop_requested", verb=verb, by=_who(DAEMON if verb == "budget" else draft.actor), reason=reason)
     why: StopReason = verb
     for key in list(draft.graph.live):
         stop_attempt(draft, key, why)
@@ -272,11 +282,10 @@ def _settle_the_rest(draft: Draft, reason: str) -> None:
 
 def cancel(draft: Draft, command: Cancel) -> None:
     """Stop all, settle the rest at once; `cancelled` when the last tree is proven empty."""
-    wish = draft.graph.stopping
-    if wish is not None and wish.verb == "cancel":
+    if draft.graph.stopping is not None and draft.graph.stopping.verb == "cancel":
         return
-    _admit(draft.graph, "cancel", is_stop="cancel")
-    _wish(draft, "cancel", command.reason)
+    admit(draft.graph, "cancel", is_stop="cancel")
+    wish(draft, "cancel", command.reason)
     _settle_the_rest(draft, command.reason or t("cancelled"))
     conclude(draft)
 
@@ -286,8 +295,8 @@ def clear(draft: Draft) -> None:
     graph = draft.graph
     if graph.stopping is not None and graph.stopping.verb == "clear":
         return
-    _admit(graph, "clear", is_stop="clear")
-    _wish(draft, "clear", None)
+    admit(graph, "clear", is_stop="clear")
+    wish(draft, "clear", None)
     if not graph.is_ended:
         _settle_the_rest(draft, t("cleared"))
     conclude_stop(draft)
@@ -298,7 +307,7 @@ def finish(draft: Draft, command: Finish) -> None:
     all the same.
     """
     graph = draft.graph
-    _admit(graph, "finish")
+    admit(graph, "finish")
     if not command.reason.strip():
         raise Refused("invalidObjective", t("finish needs a reason"), t('graphd finish --reason "…"'), graph=graph.id)
     for node in graph.nodes.values():

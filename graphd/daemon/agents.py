@@ -15,13 +15,15 @@ from typing import Final
 
 from graphd.children.profiles import Profile
 from graphd.children.profiles.choosing import Agents, serve
-from graphd.core.commands import Capacity, Done, Request, Resume
+from graphd.core.commands import Capacity, Done, Estimate, Request, Resume
 from graphd.core.events import Change, Refused
 from graphd.core.model import Graph, State
 from graphd.daemon.log import log
 from graphd.daemon.settings import Settings
 
 PROBE_S: Final = 10.0
+STAGGER_MS: Final = 500
+"""Between two starts of one agent: its start-up is 1 to 9 s of CPU, and ten at once only slow each other down."""
 KEPT_S: Final = 120.0
 """How long a PATH that was asked about is searched though no graph has it yet: a `set` on its way."""
 _STIRRING: Final = frozenset({"graph_set", "plan_installed", "states_imported", "paused", "resumed", "reopened"})
@@ -41,7 +43,7 @@ class Served:
         self._full: frozenset[str] = frozenset()
         self._looking = threading.Lock()
         self.table: Table = (("shell", "shell"),)  # nobody asked for an agent yet
-        self._caps: tuple[Settings | None, Caps] = (None, ())
+        self._bounds: tuple[Settings | None, Capacity] = (None, Capacity())
 
     def look(self, asked: str | None = None, *, graphs: Iterable[str] | None = None, full: Iterable[str] = ()) -> bool:
         """Look again: on the PATHs of `graphs` where they are given, and on one that was asked about.
@@ -71,9 +73,9 @@ class Served:
 
     def capacity(self, settings: Settings) -> Capacity:
         """What the scheduler may fill."""
-        if self._caps[0] is not settings:
-            self._caps = (settings, caps(settings))
-        return Capacity(settings.concurrency, per_profile=self._caps[1], profiles=self.table)
+        if self._bounds[0] is not settings:
+            self._bounds = (settings, bounds(settings))
+        return self._bounds[1]._replace(profiles=self.table)
 
     def drop(self, profile: str) -> None:
         """Its program is gone: nothing more is started with it until it is found again."""
@@ -101,6 +103,21 @@ def caps(settings: Settings) -> Caps:
     profiles = [profile for profile in settings.agents.profiles.values() if profile.driver != "shell"]
     fitting = {profile.name: max(1, room_mb // max(1, profile.mem_mb)) for profile in profiles}
     return tuple((p.name, min(p.max_processes or fitting[p.name], fitting[p.name])) for p in profiles)
+
+
+def bounds(settings: Settings) -> Capacity:
+    """All that the settings say of it; which profile serves a worker is not among that."""
+    profiles = settings.agents.profiles.values()
+    agents = [profile for profile in profiles if profile.driver != "shell"]
+    return Capacity(
+        settings.concurrency,
+        per_profile=caps(settings),
+        reports=tuple((profile.name, profile.reports) for profile in profiles),
+        estimates=tuple((profile.name, Estimate(profile.estimate)) for profile in agents),
+        stagger_ms=tuple((profile.name, STAGGER_MS) for profile in agents),
+        memory_mb=settings.memory_mb or _three_quarters_mb(),
+        memory_mb_of=tuple((profile.name, profile.mem_mb) for profile in agents),
+    )
 
 
 def _three_quarters_mb() -> int:

@@ -31,6 +31,7 @@ from graphd.daemon.claim import claimed
 from graphd.daemon.log import log
 from graphd.daemon.orders import House, build_order
 from graphd.daemon.recovery import sweep
+from graphd.daemon.rests import Rests
 from graphd.daemon.settings import Settings, SettingsRefused, load_settings
 from graphd.daemon.supervisor import Printed, Supervisor
 from graphd.daemon.talking import is_close, speech
@@ -52,7 +53,7 @@ class Daemon:
 
     def __init__(
         self, *, database: Database, log_store: Log, writer: Writer, supervisor: Supervisor, workspace: Path,
-        folder: Path, clock: Clock, settings: "LiveSettings", around: "Around",
+        folder: Path, clock: Clock, settings: "LiveSettings", around: "Around", capacity: Callable[[], Capacity],
     ) -> None:  # fmt: skip
         self._database = database
         self._log = log_store
@@ -60,6 +61,7 @@ class Daemon:
         self._supervisor = supervisor
         self._settings = settings
         self._around = around
+        self._capacity = capacity
         self.workspace = workspace
         self.folder = folder
         self.clock = clock
@@ -70,7 +72,6 @@ class Daemon:
         self._served: Served | None = None
         self._agent_watch: AgentWatch | None = None
         self._looking: asyncio.Task[None] | None = None
-        self._is_attended: Callable[[], bool] = lambda: False
         self.stop_requested = asyncio.Event()
 
     @classmethod
@@ -121,7 +122,7 @@ class Daemon:
         served = Served(lambda: settings.now.agents)
 
         def capacity() -> Capacity:
-            return served.capacity(settings.now)._replace(is_attended=daemon._is_attended())
+            return served.capacity(settings.now)._replace(is_attended=around.is_attended())
 
         writer = Writer(
             state, commit=log_store.commit, capacity=capacity, clock=clock, requests=await log_store.requests(),
@@ -136,14 +137,14 @@ class Daemon:
                 served.drop(order.profile)
             return replace(order, cursor=talking.cursor) if talking is not None else order
 
-        around = Around(state, settings)
+        around = Around(state, settings, clock)
         supervisor = Supervisor(
             folder=folder, factory=factory, submit=writer.submit, order_of=order_of, clock=clock, tasks=tasks,
             about=around, unsent=await log_store.unsent(),
         )  # fmt: skip
         daemon = cls(
             database=database, log_store=log_store, writer=writer, supervisor=supervisor, workspace=workspace,
-            folder=folder, clock=clock, settings=settings, around=around,
+            folder=folder, clock=clock, settings=settings, around=around, capacity=capacity,
         )  # fmt: skip
         await daemon._watch_agents(served, house, state, tasks)
         writer.on_effects = supervisor.carry_out
@@ -223,11 +224,16 @@ class Daemon:
 
     def attended_by(self, is_attended: Callable[[], bool]) -> None:
         """Who knows whether somebody is there who could answer; asked with every batch."""
-        self._is_attended = is_attended
+        self._around.is_attended = is_attended
 
     def left(self) -> None:
         """Somebody went: what has waited for an answer for long may get its default."""
         self._supervisor.tick()
+
+    @property
+    def capacity(self) -> Capacity:
+        """What the scheduler may fill now."""
+        return self._capacity()
 
     async def execute(self, request: Request) -> Done:
         """Commit a command. Raises Refused. A cancelled wait takes nothing back."""
@@ -262,10 +268,6 @@ class Daemon:
     async def doctor(self) -> list[str]:
         """Where the tables differ from the log. Empty is well."""
         return await self._database.read(lambda connection: differences(connection, replay))
-
-    def attend_by(self, is_attended: Callable[[], bool]) -> None:
-        """How it is known whether a person's client is connected."""
-        self._around.is_attended = is_attended
 
     def is_lock_ours(self) -> bool:
         """The lock file on disk is the one that we hold."""
@@ -338,9 +340,10 @@ def _driver_of(settings: Settings, profile: str) -> Driver:
 class Around:
     """What the supervisor reads of committed state and of the settings."""
 
-    def __init__(self, state: State, settings: "LiveSettings") -> None:
+    def __init__(self, state: State, settings: "LiveSettings", clock: Clock) -> None:
         self._state = state
         self._settings = settings
+        self.rest_s = Rests(lambda: settings.now.agents, clock).rest_s
         self.is_attended: Callable[[], bool] = lambda: False
 
     def is_close(self, graph: str, attempt: AttemptKey) -> bool:

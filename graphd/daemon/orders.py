@@ -16,6 +16,7 @@ from graphd.children.environment import agent_environment
 from graphd.children.profiles import Profile
 from graphd.children.profiles.choosing import Agents, Wish, find_program, found, may_not_serve, terms
 from graphd.children.telling import VERDICT, Contract, Earlier, Given, Task, told, told_again, told_to_check
+from graphd.core.deadlines import first_timeout_ms
 from graphd.core.model import Attempt, Graph, Node
 from graphd.daemon.settings import Settings
 from graphd_protocol.ids import node_id
@@ -54,7 +55,7 @@ def _plain_order(house: House, settings: Settings, graph: Graph, attempt: Attemp
     node = graph.nodes[attempt.node]
     definition = node.definition
     check = definition.verify if attempt.role == "verifier" else None
-    timeout_ms = min(definition.timeout_ms, definition.hard_timeout_ms or definition.timeout_ms)
+    timeout_ms = attempt.clock.total_ms if attempt.clock is not None else first_timeout_ms(node)
     return Order(
         graph=graph.id, node=node.id, slug=node.slug, number=attempt.number, role=attempt.role,
         # With the store: an exported graph may live here and where it came from.

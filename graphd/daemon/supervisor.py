@@ -13,9 +13,13 @@ from graphd.children.driver import Fact, Order, Run, RunFactory
 from graphd.core.commands import (
     AttemptIdentified,
     AttemptStuck,
+    AttemptUsed,
+    Busy,
     Command,
     DeadlineReached,
     Done,
+    MachineSlept,
+    ProfileCooling,
     Request,
     Tick,
 )
@@ -25,6 +29,7 @@ from graphd.core.events import (
     AttemptKey,
     CollectAttempt,
     Effect,
+    MoveDeadline,
     PromptAttempt,
     RecheckAttempt,
     RemoveGraphFiles,
@@ -35,10 +40,11 @@ from graphd.core.events import (
 )
 from graphd.core.model import Identity
 from graphd.core.policy import Leave
-from graphd.daemon.talking import said, words_of
+from graphd.daemon.talking import busy, said, used, words_of
 from graphd.daemon.texts import Texts
 
 COLLECT_S = 2.0
+SLEPT_MS = 1000  # less is how the two clocks are read one after the other
 VOLATILE = frozenset({"item", "usage"})
 """Facts that no commit waits for: folded again after a crash, they say the same."""
 
@@ -69,6 +75,7 @@ class Supervisor:
         self._collecting: set[asyncio.Task[None]] = set()
         self._timer: tuple[int, asyncio.TimerHandle] | None = None
         self._is_leaving = False
+        self._slept_s = clock.slept_s()
         self.phases: dict[tuple[str, str], tuple[str, int]] = {}
         self.last_lines: dict[tuple[str, str], str] = {}
         self.on_printed: list[Printed] = []
@@ -93,6 +100,8 @@ class Supervisor:
                     self._recheck(effect)
                 case CollectAttempt():
                     self._collect(effect)
+                case MoveDeadline():
+                    self._move_deadline(effect)
                 case RemoveGraphFiles():
                     self._tasks.create_task(self._remove_files(effect.graph))
                 case WakeAt():
@@ -121,10 +130,26 @@ class Supervisor:
 
             ended = await asyncio.to_thread(checked, order, ended)
         if not self._is_leaving:
+            if ended.busy is not None:
+                await self._cool_down(texts, ended.busy, ended.reason or "")
             await self.report(texts.of_end(ended))
 
+    async def _cool_down(self, texts: Texts, busy: Busy, reason: str) -> None:
+        """Before its end is told: what is put back must not start again at once."""
+        order = texts.order
+        until = self._clock.now_ms() + round(self._about.rest_s(order, busy) * 1000)
+        key = (order.node, order.role, order.number)
+        await self.report(ProfileCooling(order.graph, key, order.profile, until, reason))
+
     async def report(self, fact: Command | Request) -> None:
-        """Have a fact committed; while the store refuses it, wait and try again: facts are never dropped."""
+        """Have a fact committed; while the store refuses it, wait and try again: facts are never dropped.
+
+        A sleep of the machine is reported before: what is measured by wall clocks must not count it as work.
+        """
+        slept_ms = round((self._clock.slept_s() - self._slept_s) * 1000)
+        if slept_ms >= SLEPT_MS:
+            self._slept_s += slept_ms / 1000
+            await self.report(MachineSlept(slept_ms))
         request = fact if isinstance(fact, Request) else Request(fact)
         pause_s = 0.2
         while True:
@@ -137,6 +162,11 @@ class Supervisor:
                 pause_s = min(30.0, pause_s * 2)
             else:
                 return
+
+    def _move_deadline(self, effect: MoveDeadline) -> None:
+        run = self._runs.get((effect.graph, effect.attempt))
+        if run is not None:
+            run.move_deadline(effect.total_ms / 1000)
 
     def _recheck(self, effect: RecheckAttempt) -> None:
         run = self._runs.get((effect.graph, effect.attempt))
@@ -193,11 +223,16 @@ class Supervisor:
         texts.keep(facts, at_ms=self._clock.now_ms())
         leave = self._about.leave(texts.order)
         too_much = texts.over_limit(facts)
+        weather = busy(facts, texts.redactor)
+        if weather is not None:
+            await self._cool_down(texts, *weather)
         if too_much is not None or any(fact.kind not in VOLATILE for fact in facts):
             step = said(
                 graph, attempt, facts, cursor, heard=run.heard, leave=leave, redactor=texts.redactor, too_much=too_much
             )
             await self.report(step)
+        elif (so_far := used(facts)) is not None:
+            await self.report(AttemptUsed(graph, attempt, so_far))
         for fact in facts:
             if fact.kind == "item":
                 self._show(graph, attempt, fact)
@@ -215,6 +250,10 @@ class Supervisor:
             self._timer[1].cancel()
             self._timer = None
         self._follow_task(self.report(Tick()))
+
+    def is_attended(self) -> bool:
+        """Somebody is there who can be asked."""
+        return self._about.is_attended()
 
     @property
     def has_timer(self) -> bool:
@@ -264,6 +303,13 @@ class Supervisor:
 class About(Protocol):
     """What the supervisor reads of committed state."""
 
+    def rest_s(self, order: Order, busy: Busy) -> float:
+        """How long the agent of an order rests after this trouble."""
+
+    @property
+    def is_attended(self) -> Callable[[], bool]:
+        """Whether somebody is there who can be asked."""
+
     def is_close(self, graph: str, attempt: AttemptKey) -> bool:
         """Its end is wanted because its result is accepted."""
 
@@ -293,7 +339,8 @@ class _Report:
         await self._supervisor.report(AttemptStuck(self._graph, self._attempt, pids, reason))
 
     async def deadline(self) -> None:
-        await self._supervisor.report(DeadlineReached(self._graph, self._attempt))
+        is_attended = self._supervisor.is_attended()
+        await self._supervisor.report(DeadlineReached(self._graph, self._attempt, is_attended))
 
     def printed(self, offset: int, chunk: bytes) -> None:
         self._supervisor.printed(self._graph, self._attempt, offset, chunk)

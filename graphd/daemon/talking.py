@@ -11,9 +11,9 @@ from graphd.base.redaction import Redactor
 from graphd.children.driver import Driver, Fact
 from graphd.children.items import redacted
 from graphd.children.telling import Contract, told_gaps
-from graphd.core.commands import AgentAsk, AttemptSaid, Request
+from graphd.core.commands import AgentAsk, AttemptSaid, Busy, Request
 from graphd.core.events import AnswerAsk, AttemptKey, Effect, PromptAttempt, StopAttempt
-from graphd.core.model import Attempt, Graph, Output, State
+from graphd.core.model import Attempt, Graph, Output, Spent, State
 from graphd.core.policy import Leave
 from graphd.core.talk import Line, Talk
 from graphd.store.writer import Speech
@@ -112,14 +112,31 @@ def said(
                 told["candidate"] = Output(**redacted(content["output"], redactor))
             case "turn_failed":
                 told["trouble"] = (content["class"], redactor.text(content["reason"]))
+                told["is_unacted"] = "weather" in content and not content.get("acted", True)
             case "turn_cancelled":
                 told["is_cancelled"] = True
             case _:
-                pass  # items and usage are no matter of the graph's log
+                pass  # items are no matter of the graph; usage is taken below
     if too_much is not None:
-        told["trouble"] = ("limit", too_much)
+        told["trouble"], told["is_unacted"] = ("limit", too_much), False
+    told["used"] = used(facts)
     command = AttemptSaid(graph, attempt, leave, asks=tuple(asks), gone=tuple(gone), **told)
     return Request(command, talk=Talk(graph, attempt, cursor, heard, tuple(lines)))
+
+
+def busy(facts: Iterable[Fact], redactor: Redactor) -> tuple[Busy, str] | None:
+    """The provider's trouble among these facts, and in whose words; None where there is none."""
+    for fact in facts:
+        weather = fact.content.get("weather") if fact.kind == "turn_failed" else None
+        if weather is not None:
+            return Busy(weather.get("retryAfterS")), redactor.text(fact.content["reason"])
+    return None
+
+
+def used(facts: Iterable[Fact]) -> Spent | None:
+    """The last totals that these facts say; None where they say none."""
+    said_so = [fact.content for fact in facts if fact.kind == "usage"]
+    return Spent(said_so[-1]["tokens"] or 0, said_so[-1]["costUsd"]) if said_so else None
 
 
 def _ask(content: dict[str, Any], redactor: Redactor) -> AgentAsk:

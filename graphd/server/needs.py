@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 from graphd.base.clock import Clock
 from graphd.children.profiles.choosing import Agents
-from graphd.core.commands import Done, Request
+from graphd.core.commands import Capacity, Done, Request
 from graphd.core.events import Change, Event
 from graphd.core.model import State
 from graphd.daemon.agent_settings import SettingsRefused
@@ -46,9 +46,6 @@ class DaemonSettings(Protocol):
 
 class Daemon(Protocol):
     """The daemon, as the server sees it."""
-
-    def attend_by(self, is_attended: Callable[[], bool]) -> None:
-        """How it is known whether a person's client is connected."""
 
     @property
     def store_id(self) -> str:
@@ -101,6 +98,10 @@ class Daemon(Protocol):
     @property
     def is_busy(self) -> bool:
         """Something runs, or will by itself: the daemon has a reason to stay."""
+
+    @property
+    def capacity(self) -> Capacity:
+        """What the scheduler may fill now."""
 
     @property
     def store_health(self) -> str:

@@ -25,6 +25,7 @@ from graphd.server.environments import caller_environment, whose_path
 from graphd.server.inline import check_served, definitions_of, refused_plan
 from graphd.server.project import Wire
 from graphd.server.routes import Call
+from graphd_protocol.states import Reports
 
 if TYPE_CHECKING:
     from graphd.workflows import Diagnostic, Located
@@ -49,6 +50,7 @@ class Plan:
     delivery_node: str | None = None
     variables: tuple[tuple[str, str], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
+    reports: tuple[tuple[str, Reports], ...] = ()
 
 
 async def plan_of(call: Call, params: "SetParams") -> Plan:
@@ -62,12 +64,16 @@ async def plan_of(call: Call, params: "SetParams") -> Plan:
     full = frozenset(definition.worker for definition in plan.definitions if definition.permissions == "full")
     if full and not params.dry_run:
         await call.daemon.look_for_agents(search_path, full)
-    missing = await asyncio.to_thread(_missing, call, plan, search_path)
-    return replace(plan, missing=missing)
+    missing, reports = await asyncio.to_thread(_served, call, plan, search_path)
+    return replace(plan, missing=missing, reports=reports)
 
 
-def _missing(call: Call, plan: Plan, search_path: str) -> tuple[tuple[str, str], ...]:
-    """The workers of a plan that nothing serves there, and why: for the least permissions that a node of it asks."""
+def _served(
+    call: Call, plan: Plan, search_path: str
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, Reports], ...]]:
+    """The workers of a plan that nothing serves there, and why: for the least permissions that a node of it asks; what
+    the agents of the others say of their usage.
+    """
     from graphd.children.profiles.choosing import Unserved, least, serve
 
     agents = call.daemon.settings.agents
@@ -79,12 +85,14 @@ def _missing(call: Call, plan: Plan, search_path: str) -> tuple[tuple[str, str],
             asked.setdefault(definition.worker, []).extend([wanted] if wanted else [])
         if definition.verify is not None and definition.verify.worker is not None:
             asked.setdefault(definition.verify.worker, []).append("read")
-    rows = []
+    missing, reports = [], []
     for worker, permissions in sorted(asked.items()):
         answer = serve(agents, worker, search_path, whose=whose_path(call), permissions=least(permissions))
         if isinstance(answer, Unserved):
-            rows.append((worker, answer.reason))
-    return tuple(rows)
+            missing.append((worker, answer.reason))
+        else:
+            reports.append((worker, answer.reports))
+    return tuple(missing), tuple(reports)
 
 
 def _inline(params: "SetParams", nodes: "list[NodeParams]") -> Plan:

@@ -51,6 +51,16 @@ def spent(value: Spent) -> Wire:
     return {"tokens": value.tokens, "costUsd": value.cost_usd, "wallMs": value.wall_ms}
 
 
+def spending(graph: Graph) -> Wire:
+    """What a graph used, by unit and role."""
+    wire = spent(graph.spent)
+    if graph.cost_is_partial:
+        wire["costIsPartial"] = True
+    if graph.spent_by_role:
+        wire["roles"] = {role: spent(value) for role, value in graph.spent_by_role.items()}
+    return wire
+
+
 def output(value: Output, limit_bytes: int = TEXT_LIMIT_BYTES) -> Wire:
     """A result, its text cut for a snapshot."""
     text = cut(value.text, limit_bytes)
@@ -162,7 +172,7 @@ def header(graph: Graph) -> Wire:
         "planVersion": graph.plan_version,
         "rev": graph.rev,
         "counts": {state: count for state, count in graph.counts.items() if count},
-        "spent": spent(graph.spent),
+        "spent": spending(graph),
         "limits": {
             "concurrency": limits.concurrency,
             "maxNodes": limits.max_nodes,
@@ -185,6 +195,8 @@ def header(graph: Graph) -> Wire:
         wire["terms"] = terms_row(graph.terms)
     if graph.stopping is not None:
         wire["stopping"] = stopping(graph, graph.stopping)
+    if graph.stepping is not None:
+        wire["stepping"] = _slug(graph, graph.stepping)
     if graph.delivery_node is not None:
         wire["deliveryNode"] = _slug(graph, graph.delivery_node)
     return wire
@@ -277,6 +289,11 @@ def attempt(graph: Graph, value: Attempt) -> Wire:
         wire["keeperPid"] = value.identity.keeper_pid or None
     if value.stuck_pids:
         wire["stuckPids"] = list(value.stuck_pids)
+    if value.clock is not None and (value.clock.person_ms or value.clock.provider_ms):
+        clock = value.clock
+        wire["waitedS"] = {"person": clock.person_ms / 1000, "provider": clock.provider_ms / 1000}
+    if value.limit is not None:
+        wire["limit"] = budget_row(value.limit)
     for name, item in (
         ("outcome", value.outcome),
         ("failureClass", value.failure_class),

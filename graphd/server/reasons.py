@@ -3,47 +3,29 @@
 Source: spec protocol.md (`why`); product.md, What it must feel like.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Final
 
-from graphd.base.text import Text, t
-from graphd.core.model import Graph, Node
+from graphd.base.text import t
+from graphd.core.model import Attempt, Graph, Node
+from graphd.server.holds import holds
 from graphd.server.project import Wire
-
-
-@dataclass(slots=True, frozen=True)
-class Surroundings:
-    """What lies outside the graph: slots, the store, the phase of the node."""
-
-    running: int
-    concurrency: int
-    store_health: str = "ok"
-    phase: str | None = None
-    phase_since: int | None = None
+from graphd.server.reason import Surroundings, at, why
 
 
 def reasons(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
     """At least one reason, the nearest first; each with a command to type."""
     found = _BY_STATE[node.state](graph, node, around)
     if not node.is_settled or node.state == "running":
-        found += _of_graph(graph)
+        found += _of_graph(graph, around)
     return found
-
-
-def _why(code: str, detail: Text, command: str, *, since: int | None = None, on: str | None = None) -> Wire:
-    row: Wire = {"code": code, "detail": detail, "next": command}
-    if since is not None:
-        row["since"] = since
-    if on is not None:
-        row["on"] = on
-    return row
-
-
-def _at(graph: Graph) -> str:
-    return f"--graph {graph.id}"
 
 
 def _slug(graph: Graph, node: str) -> str:
     return graph.nodes[node].slug if node in graph.nodes else node
+
+
+# ---- before it runs -------------------------------------------------------------------------------------------------
 
 
 def _waiting(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
@@ -52,45 +34,87 @@ def _waiting(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
         upstream = graph.nodes[need]
         if not upstream.is_settled:
             detail = t("it needs {upstream}, which is {state}", upstream=upstream.slug, state=upstream.state)
-            command = f"graphd why {upstream.slug} {_at(graph)}"
-            found.append(_why("waitsFor", detail, command, since=upstream.started_at, on=upstream.slug))
-    return found or [_why("waits", t("it is about to become ready"), f"graphd watch {graph.id}")]
+            command = f"graphd why {upstream.slug} {at(graph)}"
+            found.append(why("waitsFor", detail, command, since=upstream.started_at, on=upstream.slug))
+    if node.definition.condition is not None:
+        detail = t("then its condition decides: {condition}", condition=node.definition.condition)
+        found.append(why("condition", detail, f"graphd show {graph.id}"))
+    return found or [why("waits", t("it is about to become ready"), f"graphd watch {graph.id}")]
 
 
-def _ready(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
-    if node.not_before is not None:
-        return [
-            _why("backoff", t("it is tried again after a pause"), f"graphd watch {graph.id}", since=node.not_before)
-        ]
-    if graph.status != "active" or graph.stopping is not None:
-        return [_why("held", t("its graph starts nothing now"), f"graphd status {graph.id}")]
-    if around.store_health != "ok":
-        detail = t("the store is {health}: nothing is started", health=around.store_health)
-        return [_why("storeUnavailable", detail, "graphd doctor")]
-    if graph.counts.get("running", 0) >= graph.limits.concurrency:
-        detail = t("all {limit} slots of its graph are taken", limit=graph.limits.concurrency)
-        return [_why("graphSlots", detail, f"graphd watch {graph.id}")]
-    if around.running >= around.concurrency:
-        return [
-            _why("slots", t("all {limit} slots of the daemon are taken", limit=around.concurrency), "graphd processes")
-        ]
-    return [_why("queued", t("it starts with the next free slot"), f"graphd watch {graph.id}")]
+# ---- while it runs --------------------------------------------------------------------------------------------------
 
 
 def _running(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
-    for key in graph.live:
-        attempt = graph.attempts[key]
-        if attempt.node == node.id and attempt.state == "stuck":
+    live = [graph.attempts[key] for key in graph.live if key[0] == node.id]
+    if not live:
+        return _without_attempt(graph, node)
+    found = [*_stuck(graph, node, live), *_asked(graph, node), *_resting(graph, live, around)]
+    if found and found[0]["code"] == "stuck":
+        return found
+    doing = around.phase or t("working")
+    if live[-1].role == "verifier":
+        doing = t("its result is checked")
+    command = f"graphd logs {node.slug} {at(graph)}"
+    since = around.phase_since or node.started_at
+    return [*found, why("running", t("it runs: {doing}", doing=doing), command, since=since)]
+
+
+def _stuck(graph: Graph, node: Node, live: list[Attempt]) -> list[Wire]:
+    for attempt in live:
+        if attempt.state == "stuck":
             pids = ",".join(map(str, attempt.stuck_pids))
             detail = t(
                 "the death of its processes can't be proven ({reason}): pids {pids}",
                 reason=attempt.reason or t("unknown"), pids=pids,
             )  # fmt: skip
-            command = f"graphd release {node.slug} --pids {pids} {_at(graph)}"
-            return [_why("stuck", detail, command, since=attempt.started_at)]
-    doing = around.phase or t("working")
-    command = f"graphd logs {node.slug} -f {_at(graph)}"
-    return [_why("running", t("it runs: {doing}", doing=doing), command, since=around.phase_since or node.started_at)]
+            command = f"graphd release {node.slug} --pids {pids} {at(graph)}"
+            return [why("stuck", detail, command, since=attempt.started_at)]
+    return []
+
+
+def _asked(graph: Graph, node: Node) -> list[Wire]:
+    """Questions that it, or somebody about it, asked; the code is the kind of the ask."""
+    asks = [graph.asks[ask_id] for ask_id in graph.open_asks if graph.asks[ask_id].node == node.id]
+    return [
+        why(
+            ask.kind, t("it waits for an answer: {title}", title=ask.title), f"graphd ask {ask.id}",
+            since=ask.opened_at, on=ask.id,
+        )
+        for ask in asks
+    ]  # fmt: skip
+
+
+def _resting(graph: Graph, live: list[Attempt], around: Surroundings) -> list[Wire]:
+    found = []
+    for profile in dict.fromkeys(attempt.profile for attempt in live):
+        rest = around.state.cooling.get(profile)
+        if rest is not None and rest.until > around.now:
+            left_s = -(-(rest.until - around.now) // 1000)
+            detail = t("{agent} rests for {count} s: {reason}", agent=profile, count=left_s, reason=rest.reason)
+            found.append(why("coolingDown", detail, f"graphd watch {graph.id}", since=rest.since, on=profile))
+    return found
+
+
+def _without_attempt(graph: Graph, node: Node) -> list[Wire]:
+    """A node that runs and has no process: it waits, or its items run."""
+    wait = node.definition.wait
+    if wait is not None and wait.signal is not None:
+        detail = t("it waits for the signal {name}", name=wait.signal)
+        return [why("waitsForSignal", detail, f"graphd signal {wait.signal}", since=node.started_at, on=wait.signal)]
+    if wait is not None:
+        detail = t("it waits until {until}", until=wait.until or "")
+        return [why("waitsUntil", detail, f"graphd watch {graph.id}", since=node.started_at)]
+    found = []
+    for other in graph.nodes.values():
+        item = other.definition.item
+        if item is not None and item.of == node.slug and not other.is_settled:
+            detail = t("its item {node} is {state}", node=other.slug, state=other.state)
+            found.append(why("joins", detail, f"graphd why {other.slug} {at(graph)}", on=other.slug))
+    return found or [why("running", t("it runs: {doing}", doing=t("working")), f"graphd watch {graph.id}")]
+
+
+# ---- at rest --------------------------------------------------------------------------------------------------------
 
 
 def _failed(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
@@ -98,20 +122,24 @@ def _failed(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
     detail = t("it failed")
     if failure is not None:
         detail = t("{failure_class}: {reason}", failure_class=failure.failure_class, reason=failure.reason)
-    logs = f"graphd logs {node.slug} {_at(graph)}"
-    found = [_why("failed", detail, logs, since=node.ended_at)]
+    found = [why("failed", detail, _traces(graph, node), since=node.ended_at)]
     if graph.status != "cancelled":
         detail = t("a failed node can be tried again")
-        found.append(_why("canRetry", detail, f"graphd retry {node.slug} {_at(graph)}"))
+        found.append(why("canRetry", detail, f"graphd retry {node.slug} {at(graph)}"))
     return found
+
+
+def _traces(graph: Graph, node: Node) -> str:
+    """What it printed; of a node that never started, what happened to it."""
+    return f"graphd logs {node.slug} {at(graph)}" if node.last_number else f"graphd history {graph.id}"
 
 
 def _blocked(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
     culprit = _slug(graph, node.blocked_by) if node.blocked_by is not None else None
     if culprit is None:
-        return [_why("blocked", t("something that it needs failed"), f"graphd why {_at(graph)}")]
+        return [why("blocked", t("something that it needs failed"), f"graphd why {at(graph)}")]
     detail = t("{culprit} failed, and it is required", culprit=culprit)
-    return [_why("blockedBy", detail, f"graphd why {culprit} {_at(graph)}", on=culprit)]
+    return [why("blockedBy", detail, f"graphd why {culprit} {at(graph)}", on=culprit)]
 
 
 _SKIPPED = {
@@ -124,22 +152,25 @@ _SKIPPED = {
 
 def _skipped(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
     detail = _SKIPPED.get(node.skip or "", t("it was skipped"))
-    return [_why(node.skip or "skipped", detail, f"graphd retry {node.slug} {_at(graph)}", since=node.ended_at)]
+    command = f"graphd retry {node.slug} {at(graph)}"
+    if graph.status == "cancelled":
+        command = f"graphd history {graph.id}"
+    return [why(node.skip or "skipped", detail, command, since=node.ended_at)]
 
 
 def _cancelled(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
     detail = t("{reason}", reason=node.cancel_reason) if node.cancel_reason else t("it was cancelled")
-    return [_why("cancelled", detail, f"graphd history {graph.id}", since=node.ended_at)]
+    return [why("cancelled", detail, f"graphd history {graph.id}", since=node.ended_at)]
 
 
 def _achieved(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
-    command = f"graphd output {node.slug} {_at(graph)}"
-    return [_why("achieved", t("it is done"), command, since=node.ended_at)]
+    command = f"graphd output {node.slug} {at(graph)}"
+    return [why("achieved", t("it is done"), command, since=node.ended_at)]
 
 
-_BY_STATE = {
+_BY_STATE: Final[dict[str, Callable[[Graph, Node, Surroundings], list[Wire]]]] = {
     "waiting": _waiting,
-    "ready": _ready,
+    "ready": holds,
     "running": _running,
     "achieved": _achieved,
     "failed": _failed,
@@ -149,17 +180,36 @@ _BY_STATE = {
 }
 
 
-def _of_graph(graph: Graph) -> list[Wire]:
+# ---- its graph ------------------------------------------------------------------------------------------------------
+
+
+def _of_graph(graph: Graph, around: Surroundings) -> list[Wire]:
     found = []
     if graph.stopping is not None:
         wish = graph.stopping
         detail = t("a {verb} by {by} stands; it ends when every process has", verb=wish.verb, by=wish.by)
-        found.append(_why("stopping", detail, f"graphd watch {graph.id}", since=wish.at))
+        found.append(why("stopping", detail, f"graphd watch {graph.id}", since=wish.at))
     if graph.status in ("user_paused", "infra_paused", "budget_limited"):
-        detail = t(
-            "the graph is {status}: {reason}",
-            status=graph.status,
-            reason=graph.pause_reason or t("no reason was given"),
-        )
-        found.append(_why(graph.status, detail, f"graphd resume {graph.id}"))
+        reason = graph.pause_reason or t("no reason was given")
+        detail = t("the graph is {status}: {reason}", status=graph.status, reason=reason)
+        if graph.paused_by is not None:
+            detail = t("{by} paused the graph: {reason}", by=graph.paused_by, reason=reason)
+        found.append(why(graph.status, detail, _way_on(graph, around), on=graph.paused_by))
     return found
+
+
+def _way_on(graph: Graph, around: Surroundings) -> str:
+    """What makes a graph go on that does not by itself."""
+    if graph.status == "budget_limited":
+        from graphd.core.budget import EXAMPLES, Amounts, used
+
+        spent = used(around.state, graph, around.now)
+        limits = {unit: getattr(graph.budget, unit, None) for unit in Amounts._fields}
+        over = [u for u, limit in limits.items() if limit is not None and getattr(spent, u) >= limit]
+        return f"graphd resume {graph.id} --top-up {','.join(EXAMPLES[unit] for unit in over)}"
+    if graph.stopping is None and graph.pause_cause in ("agent", "provider"):
+        return "graphd agents" if graph.pause_cause == "agent" else f"graphd watch {graph.id}"
+    stuck = [graph.attempts[key] for key in graph.live if graph.attempts[key].state == "stuck"]
+    if graph.status == "infra_paused" and stuck:
+        return f"graphd why {graph.nodes[stuck[0].node].slug} {at(graph)}"
+    return f"graphd resume {graph.id}" if graph.stopping is None else f"graphd watch {graph.id}"

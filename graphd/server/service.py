@@ -13,7 +13,8 @@ from typing import Final
 from graphd import __version__
 from graphd.base.text import t
 from graphd.core.events import Change
-from graphd.core.model import State
+from graphd.core.model import Cooling, State
+from graphd.core.weather import rest_of
 from graphd.daemon.log import log
 from graphd.server.connection import Connection
 from graphd.server.errors import where
@@ -60,7 +61,6 @@ class Server:
         self._workflow_files = WorkflowFiles(daemon.workspace)
         self._idle_timer: asyncio.TimerHandle | None = None
         self._stirred_at_s = asyncio.get_running_loop().time()
-        daemon.attend_by(self._has_person)
 
     # ---- life -----------------------------------------------------------------------------------------------------
 
@@ -161,9 +161,6 @@ class Server:
         """Call `stirred` after workflow or prompt files changed on the disk; gives the way to end that."""
         return self._workflow_files.listen(stirred)
 
-    def _has_person(self) -> bool:
-        return any(c.caller is not None and c.caller.principal == "user" for c in self._served)
-
     def connections(self) -> list[Wire]:
         """One row of health per greeted connection."""
         return [
@@ -185,6 +182,7 @@ class Server:
         self._stirred_at_s = asyncio.get_running_loop().time()
         try:
             self.feeds.note(changes, state)
+            self._note_weather(changes, state)
             for connection in self._served:
                 connection.committed(changes, state)
             for waiter, is_reached in self._waiters.items():
@@ -192,6 +190,13 @@ class Server:
                     waiter.set_result(None)
         except Exception as trouble:  # noqa: BLE001 -- a listener's trouble never reaches the graph
             log("notifying_failed", **where(trouble))
+
+    def _note_weather(self, changes: list[Change], state: State) -> None:
+        """A provider's rest shows at all nodes that wait for it, of whichever graph."""
+        if any(event.kind == "provider_cooling" for change in changes for event in change.events):
+            for graph_id in state.with_ready:
+                for node in state.graphs[graph_id].ready:
+                    self._phase_moved(graph_id, node)
 
     def _phase_moved(self, graph: str, node: str) -> None:
         self.feeds.phase_moved(graph)
@@ -204,16 +209,33 @@ class Server:
 
     def _phase_of(self, graph: str, node: str) -> str | None:
         found = self.daemon.phases.get((graph, node))
-        return found[0] if found is not None else None
+        if found is not None:
+            return found[0]
+        return "cooling_down" if self._rest_of(self.daemon.state, graph, node) is not None else None
+
+    def _rest_of(self, state: State, graph: str, node: str) -> Cooling | None:
+        """The rest of its provider that keeps a ready node from its start."""
+        found = state.graphs.get(graph)
+        known = found.nodes.get(node) if found is not None and state.cooling else None
+        if known is None or known.state != "ready":
+            return None
+        profile = dict(self.daemon.capacity.profiles).get(known.definition.worker)
+        return rest_of(state, profile, self.daemon.clock.now_ms()) if profile is not None else None
 
     def activity_of(self, state: State, graph: str, node: str) -> Wire | None:
-        """The activity row of a node that does something, else None."""
-        phase = self.daemon.phases.get((graph, node))
+        """The activity row of a node that does something, or waits for its provider; else None."""
         found = state.graphs.get(graph)
         known = found.nodes.get(node) if found is not None else None
-        if phase is None or known is None or not known.last_number:
+        if known is None:
             return None
-        row: Wire = {"node": known.slug, "attempt": known.last_number, "phase": phase[0], "since": phase[1]}
+        row: Wire = {"node": known.slug, "attempt": known.last_number}
+        rest = self._rest_of(state, graph, node)
+        if rest is not None:
+            return row | {"phase": "cooling_down", "since": rest.since, "coolDownUntil": rest.until}
+        phase = self.daemon.phases.get((graph, node))
+        if phase is None or not known.last_number:
+            return None
+        row |= {"phase": phase[0], "since": phase[1]}
         line = self.daemon.last_lines.get((graph, node))
         return row if line is None else {**row, "lastLine": line}
 

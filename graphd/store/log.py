@@ -27,7 +27,7 @@ from graphd.core.restore import restore
 from graphd.store import rows
 from graphd.store.database import Database
 from graphd.store.refusals import StoreCorrupt
-from graphd.store.talks import Place, load_lines, load_talks, statements
+from graphd.store.talks import Place, load_lines, load_talks, load_used, statements
 from graphd.store.writer import Decided, RequestRow
 
 Evolve = Callable[[State, Event], None]
@@ -179,6 +179,8 @@ class Log:
             state = self._replay(evolve, *found)
         talks = await self.database.read(load_talks)
         state.talks = {place: talking for place, talking in talks.items() if _is_live(state, place)}
+        used = await self.database.read(load_used)
+        state.used = {place: spent for place, spent in used.items() if _is_live(state, place)}
         return state
 
     def _replay(self, evolve: Evolve, bases: list[Any], events: list[Any], tombstones: list[Any]) -> State:

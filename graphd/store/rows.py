@@ -116,8 +116,8 @@ def delivery_row(graph: Graph, delivery: Delivery) -> SqlRow:
 class Touched:
     """What the events of one graph changed beside its header: nodes, attempts, asks and deliveries.
 
-    By the payloads that `evolve` reads: attempt events carry `role` and `number`, ask events `ask` (the opening one
-    `id`), delivery events `id` or `deliveries`.
+    By the payloads that `evolve` reads: events of an attempt carry `role` and `number`, ask events `ask` (the opening
+    one `id`), delivery events `id` or `deliveries`.
     """
 
     __slots__ = ("asks", "attempts", "deliveries", "nodes")
@@ -134,7 +134,7 @@ class Touched:
         payload = event.payload
         if event.node is not None:
             self.nodes[event.node] = None
-            if event.kind.startswith("attempt_"):
+            if "number" in payload and "role" in payload:
                 self.attempts[(event.node, payload["role"], payload["number"])] = None
         if event.kind.startswith("ask_"):
             self.asks[payload.get("ask") or payload["id"]] = None

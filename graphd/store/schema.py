@@ -113,7 +113,18 @@ _TALKS = (
         BEGIN SELECT RAISE(ABORT, 'a line may not change'); END""",
 )
 
-STEPS: Final = (Step(1, "tables", _TABLES), Step(2, "guards", _GUARDS), Step(3, "talks", _TALKS))
+_USAGE = (
+    # What the attempt said that it used so far: totals, null where it said nothing.
+    "ALTER TABLE talks ADD COLUMN tokens INTEGER",
+    "ALTER TABLE talks ADD COLUMN cost_usd REAL",
+)
+
+STEPS: Final = (
+    Step(1, "tables", _TABLES),
+    Step(2, "guards", _GUARDS),
+    Step(3, "talks", _TALKS),
+    Step(4, "usage", _USAGE),
+)
 VERSION: Final = STEPS[-1].version
 
 

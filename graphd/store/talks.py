@@ -1,4 +1,5 @@
-"""The talk with agents, durable: how far each journal was read, and every line that its keeper may not have yet.
+"""The talk with agents, durable: how far each journal was read, what its agent said that it used, and every line that
+its keeper may not have yet.
 
 No part of the log: a line is a consequence of what was decided, kept because the daemon that decided it may die before
 it is sent. Rows go when the journal shows their lines, and with the settlement. Source: execution.md, Exactly once.
@@ -9,14 +10,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from graphd.core.events import AttemptKey, Change
-from graphd.core.model import State, Talking
+from graphd.core.model import Spent, State, Talking
 from graphd.core.talk import Posted
 
 Place = tuple[str, AttemptKey]
 
-_UPSERT_TALK = """INSERT INTO talks (graph, node, role, number, offset, idx, next_seq) VALUES (?, ?, ?, ?, ?, ?, ?)
+_UPSERT_TALK = """INSERT INTO talks (graph, node, role, number, offset, idx, next_seq, tokens, cost_usd)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (graph, node, role, number) DO UPDATE SET offset = excluded.offset, idx = excluded.idx,
-    next_seq = excluded.next_seq"""
+    next_seq = excluded.next_seq, tokens = excluded.tokens, cost_usd = excluded.cost_usd"""
 _INSERT_LINE = "INSERT INTO outbox (graph, node, role, number, seq, line) VALUES (?, ?, ?, ?, ?, ?)"
 _OF_ATTEMPT = "graph = ? AND node = ? AND role = ? AND number = ?"
 _DROP_HEARD = f"DELETE FROM outbox WHERE {_OF_ATTEMPT} AND seq < ?"  # noqa: S608 -- our own words
@@ -33,8 +35,13 @@ def statements(posted: Iterable[Posted], changes: Iterable[Change], state: State
         key = (post.graph, *post.attempt)
         lines += [(*key, seq, line) for seq, line in post.rows]
         heard.append((*key, post.heard))
-        places[key] = state.talks.get((post.graph, post.attempt))
-    talks = [(*key, *now.cursor, now.next_seq) for key, now in places.items() if now is not None]
+        place = (post.graph, post.attempt)
+        places[key] = (state.talks.get(place), state.used.get(place))
+    talks = [
+        (*key, *now.cursor, now.next_seq, *((used.tokens, used.cost_usd) if used is not None else (None, None)))
+        for key, (now, used) in places.items()
+        if now is not None
+    ]
     settled = [
         (change.graph, event.node, event.payload["role"], event.payload["number"])
         for change in changes
@@ -51,6 +58,12 @@ def load_talks(connection: sqlite3.Connection) -> dict[Place, Talking]:
     """How far every journal was read."""
     found = connection.execute("SELECT graph, node, role, number, offset, idx, next_seq FROM talks")
     return {(row[0], (row[1], row[2], row[3])): Talking((row[4], row[5]), row[6]) for row in found}
+
+
+def load_used(connection: sqlite3.Connection) -> dict[Place, Spent]:
+    """What live attempts said that they used; a cost that they don't say is unknown."""
+    query = "SELECT graph, node, role, number, tokens, cost_usd FROM talks WHERE tokens IS NOT NULL"
+    return {(row[0], (row[1], row[2], row[3])): Spent(row[4], row[5]) for row in connection.execute(query)}
 
 
 def load_lines(connection: sqlite3.Connection) -> dict[Place, list[tuple[int, str]]]:

@@ -55,6 +55,7 @@ from graphd_protocol.interchange import (
 from graphd_protocol.mutations import (
     CancelParams,
     ClearParams,
+    ExtendTimeoutParams,
     FinishParams,
     Mutation,
     MutationResult,
@@ -64,6 +65,7 @@ from graphd_protocol.mutations import (
     ResumeParams,
     RetryParams,
     SetParams,
+    StepParams,
 )
 from graphd_protocol.notices import (
     Activity,
@@ -117,8 +119,10 @@ from graphd_protocol.values import (
     Retry,
     Snapshot,
     Source,
+    Spending,
     Spent,
     Stopping,
+    Waited,
     Wire,
 )
 from graphd_protocol.workflows import (
@@ -169,6 +173,7 @@ __all__ = [
     "ExplainResult",
     "ExportParams",
     "ExportResult",
+    "ExtendTimeoutParams",
     "Failure",
     "FinishParams",
     "ForEach",
@@ -228,7 +233,9 @@ __all__ = [
     "Slots",
     "Snapshot",
     "Source",
+    "Spending",
     "Spent",
+    "StepParams",
     "StopParams",
     "Stopping",
     "StoppingNotice",
@@ -243,6 +250,7 @@ __all__ = [
     "ValidateResult",
     "Verify",
     "Wait",
+    "Waited",
     "Why",
     "Wire",
     "WireLimits",

@@ -107,6 +107,15 @@ class PauseParams(Mutation):
 class ResumeParams(Mutation):
     """`workgraph/resume`."""
 
+    top_up: Budget | None = None
+    """The budget becomes what is spent and this, in the units that it has."""
+
+
+class StepParams(Mutation):
+    """`workgraph/step`: one node, by default the next in order."""
+
+    node: str | None = None
+
 
 class RetryParams(Mutation):
     """`workgraph/retry`: one node, or all."""
@@ -136,6 +145,14 @@ class ReleaseParams(Mutation):
 
     node: str
     pids: list[int]
+
+
+class ExtendTimeoutParams(Mutation):
+    """`workgraph/extendTimeout`."""
+
+    node: str
+    by_ms: int = Field(ge=1000, le=604_800_000)
+    """How much longer it may work."""
 
 
 class MutationResult(Wire):

@@ -14,6 +14,8 @@ class NodeActivity(Wire):
     phase: Phase
     since: int
     last_line: str | None = None
+    cool_down_until: int | None = None
+    """When the rest of its provider is over."""
 
 
 class Activity(Wire):

@@ -22,10 +22,13 @@ Phase: TypeAlias = Literal[
     "starting", "adopting", "resuming", "working", "awaiting_permission", "awaiting_input", "verifying",
     "merging", "joining", "stopping", "stuck", "queued", "cooling_down",
 ]  # fmt: skip
-StopVerb: TypeAlias = Literal["pause", "cancel", "clear"]
-StopReason: TypeAlias = Literal["pause", "cancel", "clear", "timeout", "budget", "required_failure", "end_of_turn"]
+StopReason: TypeAlias = Literal[
+    "pause", "cancel", "clear", "timeout", "budget", "required_failure", "end_of_turn", "weather"
+]
+StopVerb: TypeAlias = Literal["budget", "pause", "cancel", "clear"]
 ActorKind: TypeAlias = Literal["person", "agent", "attempt", "daemon", "policy"]
 AskKind: TypeAlias = Literal["permission", "question", "escalation", "approval", "trust", "proposal"]
+Reports: TypeAlias = Literal["tokens", "cost", "both", "none", "not_applicable"]
 AskState: TypeAlias = Literal["open", "answered", "withdrawn"]
 DeliveryKind: TypeAlias = Literal["result", "failure", "escalation", "end"]
 OnLost: TypeAlias = Literal["resume", "pause", "fail"]
@@ -37,7 +40,7 @@ NODE_STATES: Final[tuple[NodeState, ...]] = get_args(NodeState)
 ATTEMPT_STATES: Final[tuple[AttemptState, ...]] = get_args(AttemptState)
 PAUSED_STATUSES: Final[frozenset[str]] = frozenset({"user_paused", "infra_paused", "blocked", "budget_limited"})
 ENDED_STATUSES: Final[frozenset[str]] = frozenset({"complete", "cancelled"})
-STOP_STRENGTH: Final[dict[str, int]] = {"pause": 1, "cancel": 2, "clear": 3}
+STOP_STRENGTH: Final[dict[str, int]] = {"budget": 0, "pause": 1, "cancel": 2, "clear": 3}
 
 # Node moves that one change may make (model.md, Node). `"*"` moves of the spec are written out.
 NODE_MOVES: Final[frozenset[tuple[str, str]]] = frozenset(
@@ -81,7 +84,12 @@ VERB_TABLE: Final[dict[str, dict[str, Admission]]] = {
         "active": "yes", "user_paused": "stays", "infra_paused": "stays", "blocked": "then_active",
         "budget_limited": "stays", "complete": "reopens", "cancelled": "no",
     },
+    "step": {
+        "active": "yes", "user_paused": "yes", "infra_paused": "yes", "blocked": "no", "budget_limited": "no",
+        "complete": "no", "cancelled": "no",
+    },
     "finish": _UNTIL_ENDED,
+    "extendTimeout": _UNTIL_ENDED,
     "cancel": _UNTIL_ENDED,
     "release": _UNTIL_ENDED,
     "respond": _UNTIL_ENDED,

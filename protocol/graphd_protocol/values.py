@@ -57,6 +57,22 @@ class Spent(Wire):
     wall_ms: int = 0
 
 
+class Spending(Spent):
+    """What a graph used: settled attempts of every role. `wallMs` is time in which at least one node ran."""
+
+    cost_is_partial: bool = False
+    """Some cost is not known: `costUsd` is what is known of it."""
+    roles: dict[str, Spent] = {}
+    """The same by role; wall time is the attempts' own there."""
+
+
+class Waited(Wire):
+    """Seconds in which an attempt's clock stood still: for a person, and for a provider's rest."""
+
+    person: float
+    provider: float
+
+
 class Retry(Wire):
     """Automatic retries."""
 
@@ -215,11 +231,13 @@ class Header(Wire):
     pause_reason: str | None = None
     outcome: Outcome | None = None
     stopping: Stopping | None = None
+    stepping: str | None = None
+    """The one node that may start, until it is settled."""
     plan_version: int
     rev: int
     counts: dict[str, int]
     """How many nodes are in each state; states without any are left out."""
-    spent: Spent
+    spent: Spending
     limits: Limits
     budget: Budget | None = None
     terms: Terms | None = None
@@ -267,6 +285,9 @@ class Attempt(Wire):
     started_at: int
     ended_at: int | None = None
     deadline_at: int | None = None
+    waited_s: Waited | None = None
+    limit: Budget | None = None
+    """The rest of the graph's budget, where that was all that there was for it."""
     spent: Spent
     is_counted: bool
     """It counts against `limits.attemptsPerNode`."""

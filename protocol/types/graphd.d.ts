@@ -37,7 +37,7 @@ export interface AgentEntry {
   /** What it answered to `initialize`, where it was asked. */
   capabilities?: Record<string, unknown> | null;
   /** What it tells of its usage. */
-  reports: "tokens" | "cost" | "both" | "none" | "not_applicable";
+  reports: Reports;
   install: string;
   login: string;
   /** Whether it runs in our continuous tests, or was only measured and written down. */
@@ -142,6 +142,9 @@ export interface Attempt {
   startedAt: number;
   endedAt?: number | null;
   deadlineAt?: number | null;
+  waitedS?: Waited | null;
+  /** The rest of the graph's budget, where that was all that there was for it. */
+  limit?: Budget | null;
   spent: Spent;
   /** It counts against `limits.attemptsPerNode`. */
   isCounted: boolean;
@@ -403,6 +406,23 @@ export interface ExportResult {
   lines: string[];
 }
 
+/** `workgraph/extendTimeout`. */
+export interface ExtendTimeoutParams {
+  graph?: string | null;
+  /** Refused with `conflict` where the graph is at another one. */
+  expectedRev?: number | null;
+  expectedPlan?: number | null;
+  /** Applied once, whatever happens to the connection. */
+  requestId?: string | null;
+  /** Answer with a `preview`, change nothing. */
+  dryRun?: boolean;
+  /** Answer when the last process has ended, or after a while. */
+  settle?: boolean;
+  node: string;
+  /** How much longer it may work. */
+  byMs: number;
+}
+
 /** Why a node failed. */
 export interface Failure {
   class: FailureClass;
@@ -485,11 +505,13 @@ export interface Header {
   pauseReason?: string | null;
   outcome?: Outcome | null;
   stopping?: Stopping | null;
+  /** The one node that may start, until it is settled. */
+  stepping?: string | null;
   planVersion: number;
   rev: number;
   /** How many nodes are in each state; states without any are left out. */
   counts: Record<string, number>;
-  spent: Spent;
+  spent: Spending;
   limits: Limits;
   budget?: Budget | null;
   /** Left out where they are the usual ones. */
@@ -693,6 +715,8 @@ export interface NodeActivity {
   phase: Phase;
   since: number;
   lastLine?: string | null;
+  /** When the rest of its provider is over. */
+  coolDownUntil?: number | null;
 }
 
 /** A node given inline to `set`. */
@@ -938,6 +962,8 @@ export interface ReleaseParams {
   pids: number[];
 }
 
+export type Reports = "tokens" | "cost" | "both" | "none" | "not_applicable";
+
 /** `workgraph/respond`: the first valid answer counts. `actionHash` binds it to what was shown. */
 export interface RespondParams {
   /** Its id, or the beginning of one. */
@@ -965,6 +991,8 @@ export interface ResumeParams {
   dryRun?: boolean;
   /** Answer when the last process has ended, or after a while. */
   settle?: boolean;
+  /** The budget becomes what is spent and this, in the units that it has. */
+  topUp?: BudgetInput | null;
 }
 
 /** Automatic retries. */
@@ -1098,11 +1126,13 @@ export interface Snapshot {
   pauseReason?: string | null;
   outcome?: Outcome | null;
   stopping?: Stopping | null;
+  /** The one node that may start, until it is settled. */
+  stepping?: string | null;
   planVersion: number;
   rev: number;
   /** How many nodes are in each state; states without any are left out. */
   counts: Record<string, number>;
-  spent: Spent;
+  spent: Spending;
   limits: Limits;
   budget?: Budget | null;
   /** Left out where they are the usual ones. */
@@ -1129,6 +1159,17 @@ export interface Source {
   sha256?: string | null;
 }
 
+/** What a graph used: settled attempts of every role. `wallMs` is time in which at least one node ran. */
+export interface Spending {
+  tokens: number;
+  costUsd: number | null;
+  wallMs: number;
+  /** Some cost is not known: `costUsd` is what is known of it. */
+  costIsPartial: boolean;
+  /** The same by role; wall time is the attempts' own there. */
+  roles: Record<string, Spent>;
+}
+
 /** What was used; `costUsd` null means unknown. */
 export interface Spent {
   tokens: number;
@@ -1136,12 +1177,27 @@ export interface Spent {
   wallMs: number;
 }
 
+/** `workgraph/step`: one node, by default the next in order. */
+export interface StepParams {
+  graph?: string | null;
+  /** Refused with `conflict` where the graph is at another one. */
+  expectedRev?: number | null;
+  expectedPlan?: number | null;
+  /** Applied once, whatever happens to the connection. */
+  requestId?: string | null;
+  /** Answer with a `preview`, change nothing. */
+  dryRun?: boolean;
+  /** Answer when the last process has ended, or after a while. */
+  settle?: boolean;
+  node?: string | null;
+}
+
 /** `graphd/stop`: leave keeps the children with their keepers, cancel ends all graphs first. */
 export interface StopParams {
   mode?: "leave" | "cancel";
 }
 
-export type StopVerb = "pause" | "cancel" | "clear";
+export type StopVerb = "budget" | "pause" | "cancel" | "clear";
 
 /** A stop that was wished for; `left` names the nodes whose trees are not yet proven empty. */
 export interface Stopping {
@@ -1266,6 +1322,12 @@ export interface WaitInput {
   timeoutS?: number | null;
 }
 
+/** Seconds in which an attempt's clock stood still: for a person, and for a provider's rest. */
+export interface Waited {
+  person: number;
+  provider: number;
+}
+
 /** One reason why a node or a graph is where it is, and what to type next. */
 export interface Why {
   code: string;
@@ -1322,8 +1384,12 @@ export interface Requests {
   "workgraph/set": { params: SetParams; result: MutationResult };
   /** Start nothing more; with mode `stop`, end what runs and put it back to ready. */
   "workgraph/pause": { params: PauseParams; result: MutationResult };
-  /** Go on. */
+  /** Go on; with `topUp` under a budget that allows so much more. */
   "workgraph/resume": { params: ResumeParams; result: MutationResult };
+  /** Start one node, and pause when it is settled. */
+  "workgraph/step": { params: StepParams; result: MutationResult };
+  /** Move the deadline of a running node on. */
+  "workgraph/extendTimeout": { params: ExtendTimeoutParams; result: MutationResult };
   /** Try one node again with what hung on it, or all that failed or is blocked. */
   "workgraph/retry": { params: RetryParams; result: MutationResult };
   /** Stop all and settle the rest; `cancelled` once the last process tree is proven empty. */

@@ -36,7 +36,7 @@
 ---@field path? string|nil
 ---@field searched string[] Folders of PATH that were looked through.
 ---@field capabilities? table<string, any>|nil What it answered to `initialize`, where it was asked.
----@field reports "tokens"|"cost"|"both"|"none"|"not_applicable" What it tells of its usage.
+---@field reports graphd.Reports What it tells of its usage.
 ---@field install string
 ---@field login string
 ---@field standing "tested"|"documented" Whether it runs in our continuous tests, or was only measured and written down.
@@ -131,6 +131,8 @@
 ---@field startedAt integer
 ---@field endedAt? integer|nil
 ---@field deadlineAt? integer|nil
+---@field waitedS? graphd.Waited|nil
+---@field limit? graphd.Budget|nil The rest of the graph's budget, where that was all that there was for it.
 ---@field spent graphd.Spent
 ---@field isCounted boolean It counts against `limits.attemptsPerNode`.
 
@@ -349,6 +351,17 @@
 ---@class graphd.ExportResult
 ---@field lines string[]
 
+--- `workgraph/extendTimeout`.
+---@class graphd.ExtendTimeoutParams
+---@field graph? string|nil
+---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.
+---@field expectedPlan? integer|nil
+---@field requestId? string|nil Applied once, whatever happens to the connection.
+---@field dryRun? boolean Answer with a `preview`, change nothing.
+---@field settle? boolean Answer when the last process has ended, or after a while.
+---@field node string
+---@field byMs integer How much longer it may work.
+
 --- Why a node failed.
 ---@class graphd.Failure
 ---@field class graphd.FailureClass
@@ -432,10 +445,11 @@
 ---@field pauseReason? string|nil
 ---@field outcome? graphd.Outcome|nil
 ---@field stopping? graphd.Stopping|nil
+---@field stepping? string|nil The one node that may start, until it is settled.
 ---@field planVersion integer
 ---@field rev integer
 ---@field counts table<string, integer> How many nodes are in each state; states without any are left out.
----@field spent graphd.Spent
+---@field spent graphd.Spending
 ---@field limits graphd.Limits
 ---@field budget? graphd.Budget|nil
 ---@field terms? graphd.Terms|nil Left out where they are the usual ones.
@@ -609,6 +623,7 @@
 ---@field phase graphd.Phase
 ---@field since integer
 ---@field lastLine? string|nil
+---@field coolDownUntil? integer|nil When the rest of its provider is over.
 
 --- A node given inline to `set`.
 ---@class graphd.NodeParams
@@ -843,6 +858,13 @@
 ---@field node string
 ---@field pids integer[]
 
+---@alias graphd.Reports
+---| "tokens"
+---| "cost"
+---| "both"
+---| "none"
+---| "not_applicable"
+
 --- `workgraph/respond`: the first valid answer counts. `actionHash` binds it to what was shown.
 ---@class graphd.RespondParams
 ---@field ask string Its id, or the beginning of one.
@@ -863,6 +885,7 @@
 ---@field requestId? string|nil Applied once, whatever happens to the connection.
 ---@field dryRun? boolean Answer with a `preview`, change nothing.
 ---@field settle? boolean Answer when the last process has ended, or after a while.
+---@field topUp? graphd.BudgetInput|nil The budget becomes what is spent and this, in the units that it has.
 
 --- Automatic retries.
 ---@class graphd.Retry
@@ -979,10 +1002,11 @@
 ---@field pauseReason? string|nil
 ---@field outcome? graphd.Outcome|nil
 ---@field stopping? graphd.Stopping|nil
+---@field stepping? string|nil The one node that may start, until it is settled.
 ---@field planVersion integer
 ---@field rev integer
 ---@field counts table<string, integer> How many nodes are in each state; states without any are left out.
----@field spent graphd.Spent
+---@field spent graphd.Spending
 ---@field limits graphd.Limits
 ---@field budget? graphd.Budget|nil
 ---@field terms? graphd.Terms|nil Left out where they are the usual ones.
@@ -1003,17 +1027,36 @@
 ---@field path? string|nil
 ---@field sha256? string|nil
 
+--- What a graph used: settled attempts of every role. `wallMs` is time in which at least one node ran.
+---@class graphd.Spending
+---@field tokens integer
+---@field costUsd number|nil
+---@field wallMs integer
+---@field costIsPartial boolean Some cost is not known: `costUsd` is what is known of it.
+---@field roles table<string, graphd.Spent> The same by role; wall time is the attempts' own there.
+
 --- What was used; `costUsd` null means unknown.
 ---@class graphd.Spent
 ---@field tokens integer
 ---@field costUsd number|nil
 ---@field wallMs integer
 
+--- `workgraph/step`: one node, by default the next in order.
+---@class graphd.StepParams
+---@field graph? string|nil
+---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.
+---@field expectedPlan? integer|nil
+---@field requestId? string|nil Applied once, whatever happens to the connection.
+---@field dryRun? boolean Answer with a `preview`, change nothing.
+---@field settle? boolean Answer when the last process has ended, or after a while.
+---@field node? string|nil
+
 --- `graphd/stop`: leave keeps the children with their keepers, cancel ends all graphs first.
 ---@class graphd.StopParams
 ---@field mode? "leave"|"cancel"
 
 ---@alias graphd.StopVerb
+---| "budget"
 ---| "pause"
 ---| "cancel"
 ---| "clear"
@@ -1121,6 +1164,11 @@
 ---@field signal? string|nil
 ---@field timeoutS? number|nil
 
+--- Seconds in which an attempt's clock stood still: for a person, and for a provider's rest.
+---@class graphd.Waited
+---@field person number
+---@field provider number
+
 --- One reason why a node or a graph is where it is, and what to type next.
 ---@class graphd.Why
 ---@field code string
@@ -1164,7 +1212,9 @@
 ---@field ["graphd/handover"] fun(params: graphd.HandoverParams): graphd.Empty Give the workspace to a newer version: stop, keep the children, and let clients come back.
 ---@field ["workgraph/set"] fun(params: graphd.SetParams): graphd.MutationResult Check a plan, freeze it, start it: exactly one of `workflow`, `file`, `text` and `nodes`.
 ---@field ["workgraph/pause"] fun(params: graphd.PauseParams): graphd.MutationResult Start nothing more; with mode `stop`, end what runs and put it back to ready.
----@field ["workgraph/resume"] fun(params: graphd.ResumeParams): graphd.MutationResult Go on.
+---@field ["workgraph/resume"] fun(params: graphd.ResumeParams): graphd.MutationResult Go on; with `topUp` under a budget that allows so much more.
+---@field ["workgraph/step"] fun(params: graphd.StepParams): graphd.MutationResult Start one node, and pause when it is settled.
+---@field ["workgraph/extendTimeout"] fun(params: graphd.ExtendTimeoutParams): graphd.MutationResult Move the deadline of a running node on.
 ---@field ["workgraph/retry"] fun(params: graphd.RetryParams): graphd.MutationResult Try one node again with what hung on it, or all that failed or is blocked.
 ---@field ["workgraph/cancel"] fun(params: graphd.CancelParams): graphd.MutationResult Stop all and settle the rest; `cancelled` once the last process tree is proven empty.
 ---@field ["workgraph/clear"] fun(params: graphd.ClearParams): graphd.MutationResult As cancel, then a tombstone.

@@ -311,6 +311,9 @@ class Later:
     def monotonic_s(self) -> float:
         return self._now_ms / 1000
 
+    def slept_s(self) -> float:
+        return 0.0
+
 
 async def test_what_failed_is_told_and_refreshed_without_being_asked() -> None:
     async with serving() as served, edited(served, FLOW) as (client, uri):

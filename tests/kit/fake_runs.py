@@ -111,6 +111,9 @@ class FakeRun:
         """No line was ever sent."""
         return 0
 
+    def move_deadline(self, total_s: float) -> None:
+        """Nobody looks at a clock here."""
+
     async def recheck(self) -> None:
         """Nothing is ever stuck here."""
 

@@ -214,6 +214,7 @@ class InMemoryDaemon:
     on_phase: list[Callable[[str, str], None]] = field(default_factory=list)
     store_health: str = "ok"
     is_busy: bool = False
+    capacity: Capacity = field(default_factory=Capacity)
     commit_turns: int = 1
     refusal: Exception | None = None
     settings_trouble: SettingsRefused | None = None
@@ -236,9 +237,6 @@ class InMemoryDaemon:
 
     def is_lock_ours(self) -> bool:
         return self.lock_is_ours
-
-    def attend_by(self, is_attended: Callable[[], bool]) -> None:
-        self.is_attended = is_attended
 
     def subscribe(self, listener: Callable[[list[Change]], None]) -> Callable[[], None]:
         self._listeners.append(listener)

@@ -15,7 +15,7 @@ CONVERTED = ("core", "workflows", "store", "children", "daemon", "server")
 PLACES: dict[str, tuple[int, ...]] = {
     "Refused": (1, 2), "CallRefused": (1,), "OpeningRefused": (0, 1), "FolderUnsafe": (0, 1), "FileSystemUnfit": (0, 1),
     "StoreCorrupt": (0,), "PlanTrouble": (2, 3), "Diagnostic": (4, 5), "error": (3, 4), "warning": (3, 4),
-    "_why": (1,), "field": (1,), "bad_field": (1,), "_bad": (1,), "_check": (2, 3), "MalformedChange": (0,),
+    "why": (1,), "field": (1,), "bad_field": (1,), "_bad": (1,), "_check": (2, 3), "MalformedChange": (0,),
     "ConditionMalformed": (1, 2), "ConditionUnanswerable": (0,), "ScalarMisread": (1, 2), "InputRefused": (0, 1),
     "PromptRefused": (0,), "Unknown": (0,), "SettingsRefused": (2, 3), "_misfit": (3,), "refuse_transition": (2, 3),
     "_unsayable": (2,), "stuck": (1,), "_lost": (0,), "_end_kept": (1,), "request_stop": (0,), "CaptureShort": (0,),

@@ -4,10 +4,11 @@ import copy
 from typing import Any
 
 from graphd.base.refusal import Refused
+from graphd.core.admission import Gates
 from graphd.core.codec import dump_graph
 from graphd.core.commands import AttemptEnded, AttemptIdentified, AttemptStuck, Capacity, Command, Done, Request, Set
 from graphd.core.decide import decide
-from graphd.core.events import DAEMON, Actor, AttemptKey, Change, Effect, Event
+from graphd.core.events import DAEMON, Actor, AttemptKey, Change, Effect, Event, WakeAt
 from graphd.core.evolve import evolve
 from graphd.core.model import Attempt, Definition, Graph, Identity, Limits, Node, Output, Source, Spent, State
 from graphd.core.overlap import writes_meet
@@ -197,6 +198,7 @@ class Drive:
             is_held = graph.replaces in self.state.graphs or self._has_no_profile_slot(node)
             is_held = is_held or graph.failed_by is not None
             is_held = is_held or any(writes_meet(node.definition, graph.nodes[a.node].definition) for a in live)
+            is_held = is_held or self._is_bounded(graph, node, at_work)
             assert is_held or (node.not_before or 0) > self.now, f"{node.slug} could start"
             if node.not_before is not None and not is_held:
                 assert any(at == node.not_before for at, *_ in self.state.timers), "somebody wakes it"
@@ -205,6 +207,18 @@ class Drive:
         profile = dict(self.capacity.profiles).get(node.definition.worker)
         caps = dict(self.capacity.per_profile)
         return profile is None or profile in caps and self.state.running_by_profile.get(profile, 0) >= caps[profile]
+
+    def _is_bounded(self, graph: Graph, node: Node, at_work: list[Attempt]) -> bool:
+        """Another one is stepped, the budget waits for what runs, or a profile's gate is shut and somebody opens it."""
+        profile = dict(self.capacity.profiles)[node.definition.worker]
+        if graph.stepping not in (None, node.id):
+            return True
+        if graph.budget is not None and profile != "shell" and any(a.profile != "shell" for a in at_work):
+            return True
+        gate = Gates(self.state, self.capacity, self.now).hold(profile)
+        if gate in ("rest", "stagger"):
+            assert any(isinstance(effect, WakeAt) and effect.at > self.now for effect in self.effects)
+        return gate is not None
 
 
 # ---- short names for commands -------------------------------------------------------------------------------------

@@ -97,7 +97,8 @@ def change_2() -> Any:
     snapshot = wire.Snapshot(
         id="g1", title="T", objective="", status="blocked", pause_reason="b failed", plan_version=1, rev=9,
         stopping=wire.Stopping(verb="pause", by="me", at=3, left=["a"]), counts={"achieved": 1},
-        spent=wire.Spent(tokens=3, cost_usd=0.5, wall_ms=10), limits=wire.Limits(), workspace="/w",
+        spent=wire.Spending(tokens=3, cost_usd=0.5, wall_ms=10, roles={"worker": wire.Spent(tokens=3)}), stepping="a",
+        budget=wire.Budget(tokens=9, wall_seconds=1.5), limits=wire.Limits(), workspace="/w",
         source=wire.Source(kind="nodes"), delivery_node="c", created_at=1, updated_at=5,
         nodes=[node, failed, last], asks=[ask], history=[wire.HistoryEntry(at=1, rev=1, kind="graph_set", node="a")],
     )  # fmt: skip
@@ -183,7 +184,8 @@ def test_version_2_is_the_wire_snapshot(is_sparse: bool) -> None:
 def test_the_keys_of_version_2_are_the_wire_models_fields() -> None:
     models: dict[str, type[BaseModel]] = {
         "GRAPH_2": wire.Snapshot, "NODE_2": wire.Node, "OUTPUT_2": wire.Output, "FAILURE_2": wire.Failure,
-        "SPENT_2": wire.Spent, "RETRY_2": wire.Retry, "STOPPING_2": wire.Stopping,
+        "SPENT_2": wire.Spent, "SPENDING_2": wire.Spending, "BUDGET_2": wire.Budget,
+        "RETRY_2": wire.Retry, "STOPPING_2": wire.Stopping,
         "HISTORY_2": wire.HistoryEntry,
         "LIMITS_2": wire.Limits, "SOURCE_2": wire.Source, "ASK_2": wire.Ask,
     }  # fmt: skip

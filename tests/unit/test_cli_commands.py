@@ -108,7 +108,7 @@ def test_usage_trouble_is_an_object_under_json(capsys: pytest.CaptureFixture[str
     assert err == ""
 
 
-@pytest.mark.parametrize("option", ["--goal=x", "--agent", "--budget"])
+@pytest.mark.parametrize("option", ["--goal=x", "--agent"])
 def test_what_this_version_lacks_is_refused_by_name(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["run", option, "x"]) == 2
     assert "not in this version" in capsys.readouterr().err

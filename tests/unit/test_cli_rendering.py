@@ -15,7 +15,7 @@ from graphd.cli.screen import Screen
 from graphd.cli.shelf import nodes_of, slug_of, title_of
 from graphd.cli.tree import arranged, fitted, lines_of
 from graphd.cli.words import duration, harmless, last_line, seconds_of
-from graphd_protocol.model import Limits, Node, Retry, Snapshot, Source, Spent
+from graphd_protocol.model import Limits, Node, Retry, Snapshot, Source, Spending, Spent
 
 NOW = 1_700_000_060_000
 BEGUN = NOW - 60_000
@@ -41,7 +41,7 @@ def snapshot(*nodes: Wire, status: str = "active", **more: Any) -> Wire:
         counts[one["state"]] = counts.get(one["state"], 0) + 1
     value = Snapshot(
         id=GRAPH, title=more.pop("title", "checkup"), objective="", status=status, plan_version=1, rev=7,
-        counts=counts, spent=Spent(), limits=Limits(), workspace="/w", source=Source(kind="nodes"),
+        counts=counts, spent=Spending(), limits=Limits(), workspace="/w", source=Source(kind="nodes"),
         created_at=BEGUN, updated_at=NOW, nodes=[Node.model_validate(one) for one in nodes], history=[],
         **more,
     )  # fmt: skip

@@ -27,6 +27,8 @@ from graphd.core.events import Actor, Event
 from graphd.core.model import (
     Ask,
     Attempt,
+    Clock,
+    Cooling,
     Delivery,
     Failure,
     Graph,
@@ -65,6 +67,7 @@ ATTEMPT = Attempt(
     state="settled", stop_reason="timeout", outcome="failed", failure_class="timeout", reason="r", exit_code=1,
     signal=9, failing=Failure("limit", "too much"), identity=Identity("b", "p", 1, 2, 3), child_session="s",
     resumes=2, cursor=4, deadline_at=5,
+    clock=Clock(60_000, 2, 1, 300, 400, 5), limit=Budget(7, 0.5),
     stuck_pids=(6, 7), ended_at=8, spent=SPENT, is_counted=False,
 )  # fmt: skip
 ASK = Ask(
@@ -80,7 +83,9 @@ GRAPH = Graph(
     stopping=Stopping("cancel", "me", 3, "why"), is_finishing=True, plan_version=2, rev=5, environment="e",
     delivery_node="gn-1", replaces="old",
     variables={"TARGET": "all"}, limits=Limits(1, 2, 3, 4, 5, 6), spent=SPENT, nodes={NODE.id: NODE},
-    failed_by="gn-1", holding=("gn-1",), budget=Budget(1, 2.5, 3),
+    failed_by="gn-1", holding=("gn-1",),
+    budget=Budget(1, 2.5, 3), paused_by="me", stepping="gn-1", spent_by_role={"worker": SPENT}, cost_is_partial=True,
+    busy_since=7, cooling={"claude": Cooling(1, 2, "busy")},
     terms=Terms("deep", "f", "stop", "graph", "serialise", True, (Pruned("c", "not now"),)),
     attempts={ATTEMPT.key: ATTEMPT}, asks={ASK.id: ASK}, deliveries={DELIVERY.id: DELIVERY},
     history=[HistoryEntry(1, 2, "paused", "a", "d"), HistoryEntry(3, 4, "resumed")], last_start_at=6,

@@ -9,7 +9,7 @@ from graphd.base.refusal import Refused
 from graphd.core.change import GraphValue, decode, encode_v1, encode_v2
 from graphd.core.change.incoming import WORKER_1, command_of
 from graphd.core.commands import Cancel, Clear, DaemonStarted, Import, Resume
-from graphd.core.definition import ForEach, Gate
+from graphd.core.definition import Budget, ForEach, Gate
 from graphd.core.model import Graph, Limits
 from graphd.server import project
 from graphd_protocol.ids import FINAL_ID, node_id
@@ -72,6 +72,17 @@ def test_what_it_was_paused_for_is_kept_as_words() -> None:
     drive.run(plan("g", define("a"), start=False))
     graph = imported(exported(drive.state.graphs["g"]))
     assert graph.pause_reason == "imported: it was user_paused (set without starting)"
+
+
+def test_a_budget_comes_along_and_what_is_spent_counts_against_it() -> None:
+    drive = Drive()
+    drive.run(plan("g", define("a"), define("b", "a"), budget=Budget(tokens=5, wall_ms=60_000)))
+    drive.run(ended(drive.state.graphs["g"], "a"))
+    graph = imported(exported(drive.state.graphs["g"]))
+    assert (graph.budget, graph.spent.tokens) == (Budget(tokens=5, wall_ms=60_000), 1)
+    drive = Drive()
+    drive.run(plan("g", define("a"), budget=Budget(tokens=5)))
+    assert imported(exported(drive.state.graphs["g"])).budget == Budget(tokens=5)
 
 
 def test_an_ended_graph_stays_as_it_was() -> None:

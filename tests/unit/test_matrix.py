@@ -13,14 +13,16 @@ from graphd.core.commands import (
     Command,
     DaemonStarted,
     DeadlineReached,
+    ExtendTimeout,
     Finish,
     Pause,
     Release,
     Resume,
     RetryNodes,
+    Step,
 )
-from graphd.core.draft import Draft
-from graphd.core.events import DAEMON, AttemptKey
+from graphd.core.definition import Budget
+from graphd.core.events import AttemptKey
 from graphd.core.model import Graph, Retry
 from graphd_protocol import states as tables
 from graphd_protocol.ids import node_id
@@ -50,14 +52,11 @@ def begin(status: str) -> Drive:
     drive = Drive(concurrency=2)
     has_run = status in ("blocked", "complete")
     a = define("a", required=status == "blocked")
-    drive.run(plan(G, a, define("b", required=False)))
+    budget = Budget(tokens=1) if status == "budget_limited" else None
+    drive.run(plan(G, a, define("b", required=False), budget=budget))
     drive.run(ended(graph_of(drive), "a", "failed", reason="no"))
     if status == "budget_limited":
-        drive.run(Pause(G, "stop"))
         drive.run(ended(graph_of(drive), "b", "failed"))
-        draft = Draft(drive.state, drive.tape, G, now=drive.now, actor=DAEMON, operation="checkpoint")
-        draft.emit("paused", status="budget_limited", reason="the budget is spent", cause=None)
-        drive.commit([draft.change], [])
     elif has_run:
         drive.run(ended(graph_of(drive), "b"))
     elif status == "user_paused":
@@ -75,6 +74,9 @@ VERBS: dict[str, Command] = {
     "pause": Pause(G),
     "pause --stop": Pause(G, "stop"),
     "resume": Resume(G),
+    "resume --top-up": Resume(G, None, Budget(tokens=9)),
+    "step": Step(G),
+    "extendTimeout": ExtendTimeout(G, "b", 1000),
     "retry": RetryNodes(G, "a"),
     "finish": Finish(G, "enough"),
     "cancel": Cancel(G),
@@ -88,7 +90,10 @@ NO = "invalidTransition"
 MATRIX: dict[str, tuple[str, ...]] = {
     "pause": ("user_paused", NO, NO, "user_paused", "user_paused", NO, NO),
     "pause --stop": ("active +pause", "user_paused +pause", NO, "user_paused", "user_paused", NO, NO),
-    "resume": (NO, "active", "active", NO, NO, NO, NO),  # under a budget only with a top-up, which is not in this issue
+    "resume": (NO, "active", "active", NO, NO, NO, NO),
+    "resume --top-up": (NO, "invalidBudget", "invalidBudget", NO, "active", NO, NO),  # none of the others has a budget
+    "step": (NO, NO, NO, NO, NO, NO, NO),  # something runs, or nothing is ready
+    "extendTimeout": ("active", "user_paused", "infra_paused", NO, NO, NO, NO),
     "retry": ("active", "user_paused", "infra_paused", "active", "budget_limited", "active", NO),
     "finish": ("active", "user_paused", "infra_paused", "complete", "complete", NO, NO),
     "cancel": ("active +cancel", "user_paused +cancel", "infra_paused +cancel", "cancelled", "cancelled", NO, NO),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphd.base.ids import uuid7
+from graphd.core.commands import Capacity
 from graphd.core.events import Actor, Event
 from graphd.core.model import (
     Ask,
@@ -25,10 +26,12 @@ from graphd.core.model import (
     Retry,
     Source,
     Spent,
+    State,
     Stopping,
 )
 from graphd.server import project
-from graphd.server.reasons import Surroundings, reasons
+from graphd.server.reason import Surroundings
+from graphd.server.reasons import reasons
 from graphd_protocol import model as wire
 from graphd_protocol.ids import node_id
 from graphd_protocol.states import (
@@ -181,7 +184,7 @@ def test_every_graph_is_what_the_models_say(graph: Graph, phase: str) -> None:
 @given(graphs())
 def test_there_is_always_a_reason_and_a_line_to_type(graph: Graph) -> None:
     for node in graph.nodes.values():
-        found = round_trip(reasons(graph, node, Surroundings(running=0, concurrency=8)))
+        found = round_trip(reasons(graph, node, Surroundings(State(), Capacity(), 0)))
         assert found
         for reason in found:
             assert wire.Why.model_validate(reason, by_name=False).next.startswith("graphd ")

@@ -9,6 +9,7 @@ from typing import Final
 from graphd.base.chinese import (
     agents,
     asks,
+    bounds,
     editor,
     explanations,
     files,
@@ -24,7 +25,13 @@ from graphd.base.chinese import (
 
 AREAS: Final = (
     runs.TEXTS, rules.TEXTS, asks.TEXTS, agents.TEXTS, plans.TEXTS, files.TEXTS, explanations.TEXTS, editor.TEXTS,
-    wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS, gates.TEXTS,
+    wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS, gates.TEXTS, bounds.TEXTS,
 )  # fmt: skip
 CATALOGUE: Final[dict[str, str]] = {template: chinese for area in AREAS for template, chinese in area.items()}
-STORED: Final = frozenset(runs.TEXTS) | frozenset(talks.TEXTS) | frozenset(agents.STORED) | frozenset(gates.TEXTS)
+STORED: Final = (
+    frozenset(runs.TEXTS)
+    | frozenset(talks.TEXTS)
+    | frozenset(agents.STORED)
+    | frozenset(gates.TEXTS)
+    | frozenset(bounds.KEPT)
+)

@@ -22,8 +22,6 @@ VERBS: Final[dict[str, str]] = {
     "it has ended": "它已结束",
     "it is paused already": "它已暂停",
     "graphd resume goes on": "graphd resume 可继续",
-    "its budget is spent": "其预算已用完",
-    "topping up a budget is not in this version": "此版本不支持追加预算",
     "nothing in it can start": "其中没有可以启动的节点",
     "graphd retry --all tries the failed ones again; graphd finish ends it as it is": "graphd retry --all"
     " 会重试失败的节点；graphd finish 会按现状结束它",

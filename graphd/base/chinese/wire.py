@@ -159,7 +159,6 @@ FIELDS: Final[dict[str, str]] = {
 REASONS: Final[dict[str, str]] = {
     "it needs {upstream}, which is {state}": "它依赖 {upstream}，后者处于 {state}",
     "it is about to become ready": "它即将就绪",
-    "it is tried again after a pause": "稍候会再次尝试",
     "its graph starts nothing now": "它所在的图目前不启动任何节点",
     "the store is {health}: nothing is started": "存储处于 {health}：不启动任何节点",
     "all {limit} slots of its graph are taken": "它所在的图的 {limit} 个名额已全部占用",

@@ -51,6 +51,11 @@ SPENT_2: Final[dict[str, Key]] = {
     "costUsd": maybe(read_amount),
     "wallMs": left_out(read_count),
 }
+SPENDING_2: Final[dict[str, Key]] = {
+    **SPENT_2,
+    "costIsPartial": left_out(read_flag),
+    "roles": left_out(map_of(object_of(SPENT_2))),
+}
 RETRY_2: Final[dict[str, Key]] = {
     "max": left_out(read_count),
     "backoffS": left_out(read_amount),
@@ -148,10 +153,11 @@ GRAPH_2: Final[dict[str, Key]] = {
     "pauseReason": maybe(read_filled),
     "outcome": maybe(one_of(get_args(Outcome))),
     "stopping": maybe(object_of(STOPPING_2)),
+    "stepping": maybe(read_slug),
     "planVersion": Key(read_count),
     "rev": Key(read_count),
     "counts": Key(map_of(read_count)),
-    "spent": Key(object_of(SPENT_2)),
+    "spent": Key(object_of(SPENDING_2)),
     "limits": Key(object_of(LIMITS_2)),
     "budget": maybe(object_of(BUDGET_2)),
     "terms": maybe(object_of(TERMS_2)),

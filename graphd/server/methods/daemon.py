@@ -18,6 +18,7 @@ from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Cancel, Request
 from graphd.core.model import State
+from graphd.server import budgets
 from graphd.server.environments import caller_environment
 from graphd.server.handover import handed_over
 from graphd.server.listen import SOCKET_NAME
@@ -77,7 +78,7 @@ async def capacity(call: Call, params: "Empty") -> Wire:
             "reasons": reasons,
             "concurrency": {"limit": limit, "running": state.running, "queued": queued},
             "limits": {"concurrency": limit},
-            "budgets": [],
+            "budgets": budgets.rows(state, call.daemon.capacity, call.daemon.clock.now_ms()),
             "agents": {name: count for name, count in state.running_by_profile.items() if count},
         }
 

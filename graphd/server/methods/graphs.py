@@ -55,6 +55,7 @@ async def set_graph(call: Call, params: "SetParams") -> Wire:
         replace=replace,
         variables=plan.variables,
         missing=plan.missing,
+        reports=plan.reports,
     )
     request = Request(command, call.caller.actor, request_id=params.request_id, fingerprint=fingerprint("set", params))
     return await commit(call, request, params)

@@ -13,7 +13,8 @@ from graphd.base.text import t
 from graphd.core.model import Attempt, Graph, Node, Output, State
 from graphd.server import project, stored
 from graphd.server.project import Wire
-from graphd.server.reasons import Surroundings, reasons
+from graphd.server.reason import Surroundings
+from graphd.server.reasons import reasons
 from graphd.server.references import find_graph, find_own
 from graphd.server.routes import EVERYBODY, Call, Table
 
@@ -47,8 +48,9 @@ async def why(call: Call, params: "NodeRef") -> list[Wire]:
         graph, node = find_own(state, call.caller, params.graph, params.node)
         phase, since = call.daemon.phases.get((graph.id, node.id), (None, None))
         around = Surroundings(
-            running=state.running,
-            concurrency=call.daemon.settings.concurrency,
+            state=state,
+            capacity=call.daemon.capacity,
+            now=call.daemon.clock.now_ms(),
             store_health=call.daemon.store_health,
             phase=phase,
             phase_since=since,

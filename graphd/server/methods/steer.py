@@ -1,4 +1,4 @@
-"""`pause`, `resume`, `retry`, `cancel`, `clear`, `finish`, `release`: the verbs on a graph that exists.
+"""The verbs on a graph that exists: pause, resume, step, retry, cancel, clear, finish, release, extendTimeout.
 
 Each answers after its commit. Source: spec model.md, Verbs.
 """
@@ -6,7 +6,8 @@ Each answers after its commit. Source: spec model.md, Verbs.
 from typing import TYPE_CHECKING, Final
 
 from graphd.base.text import t
-from graphd.core.commands import Cancel, Clear, Finish, Pause, Release, Resume, RetryNodes
+from graphd.core.commands import Cancel, Clear, ExtendTimeout, Finish, Pause, Release, Resume, RetryNodes, Step
+from graphd.server.budgets import top_up_of
 from graphd.server.commits import find, mutate
 from graphd.server.environments import kept_environment
 from graphd.server.errors import ParamsRefused, field
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from graphd_protocol.model import (
         CancelParams,
         ClearParams,
+        ExtendTimeoutParams,
         FinishParams,
         PauseParams,
         ReleaseParams,
         ResumeParams,
         RetryParams,
+        StepParams,
     )
 
 table: Final = Table()
@@ -38,7 +41,21 @@ async def pause(call: Call, params: "PauseParams") -> Wire:
 async def resume(call: Call, params: "ResumeParams") -> Wire:
     """Go on, with the caller's environment where it sent one."""
     graph = await find(call, params)
-    return await mutate(call, "resume", params, Resume(graph, await kept_environment(call, params)))
+    environment = await kept_environment(call, params)
+    return await mutate(call, "resume", params, Resume(graph, environment, top_up_of(params.top_up)))
+
+
+@table.route("workgraph/step", "StepParams", "MutationResult", is_cancellable=False)
+async def step(call: Call, params: "StepParams") -> Wire:
+    """Start one node, and pause when it is settled."""
+    return await mutate(call, "step", params, Step(await find(call, params), params.node))
+
+
+@table.route("workgraph/extendTimeout", "ExtendTimeoutParams", "MutationResult", is_cancellable=False)
+async def extend_timeout(call: Call, params: "ExtendTimeoutParams") -> Wire:
+    """Move the deadline of a running node on."""
+    command = ExtendTimeout(await find(call, params), params.node, params.by_ms)
+    return await mutate(call, "extendTimeout", params, command)
 
 
 @table.route("workgraph/retry", "RetryParams", "MutationResult", is_cancellable=False)
