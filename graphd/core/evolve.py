@@ -9,6 +9,7 @@ from graphd.core import derive
 from graphd.core.codec import load_budget, load_definition, load_terms
 from graphd.core.events import Event
 from graphd.core.evolving import gates, turns
+from graphd.core.evolving.plan import PLAN_EVOLVERS
 from graphd.core.model import (
     HISTORY_CAP,
     Attempt,
@@ -56,7 +57,9 @@ def evolve(state: State, tape: Tape, event: Event) -> None:
     _remember(graph, tape, event)
 
 
-_QUIET = frozenset({"attempt_identified", "attempt_session", "ask_spent", "delivery_created", "environment_set"})
+_QUIET = frozenset({
+    "attempt_identified", "attempt_session", "ask_spent", "delivery_created", "environment_set", "node_defined",
+})  # fmt: skip
 
 
 def _remember(graph: Graph, tape: Tape, event: Event) -> None:
@@ -112,6 +115,9 @@ def _states_imported(state: State, tape: Tape, event: Event) -> None:
         tape.put(graph.counts, to, graph.counts[to] + 1)
         for name in ("state", "rounds", "skip", "cancel_reason", "started_at", "ended_at"):
             tape.set(node, name, row[name])
+        if row.get("removed_in") is not None:
+            tape.set(node, "removed_in", row["removed_in"])
+            tape.put(graph.removed, node.id, None)
         tape.set(node, "spent", Spent(**row["spent"]))
         tape.set(node, "output", Output(**row["output"]) if row["output"] else None)
         tape.set(node, "failure", Failure(**row["failure"]) if row["failure"] else None)
@@ -256,6 +262,7 @@ def _node_cancelled(state: State, tape: Tape, event: Event) -> None:
     output = event.payload.get("output")
     tape.set(node, "output", Output(**output) if output else None)
     tape.set(node, "blocked_by", None)
+    tape.set(node, "after_stop", None)
     tape.set(node, "ended_at", event.at)
 
 
@@ -393,4 +400,5 @@ EVOLVERS: dict[str, Callable[[State, Tape, Event], None]] = {
     "delivery_acknowledged": _delivery_acknowledged,
     **turns.EVOLVERS,
     **gates.EVOLVERS,
+    **PLAN_EVOLVERS,
 }

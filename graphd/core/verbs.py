@@ -21,7 +21,7 @@ def refuse_transition(graph: Graph, verb: str, why: str, hint: str) -> Refused:
     )  # fmt: skip
 
 
-def _admit(graph: Graph, verb: str, *, is_stop: StopVerb | None = None) -> str:
+def admit(graph: Graph, verb: str, *, is_stop: StopVerb | None = None) -> str:
     """The word of the verb table for this status; raises where it says no, or where a wish to stop stands."""
     wish = graph.stopping
     if wish is not None and not (is_stop and STOP_STRENGTH[is_stop] >= STOP_STRENGTH[wish.verb]):
@@ -52,6 +52,9 @@ _HINTS = {
     ("cancel", "complete"): t("it has ended; graphd clear removes it"),
     ("cancel", "cancelled"): t("it is cancelled already; graphd clear removes it"),
     ("finish", "complete"): t("it has ended"),
+    ("replan", "complete"): t("graphd extend adds to it; graphd rerun runs its plan again"),
+    ("replan", "cancelled"): t("a cancelled graph stays cancelled; run it again with graphd run"),
+    ("extend", "cancelled"): t("a cancelled graph stays cancelled; run it again with graphd run"),
 }
 
 
@@ -65,7 +68,7 @@ def pause(draft: Draft, command: Pause) -> None:
     graph = draft.graph
     if graph.stopping is not None and graph.stopping.verb == "pause":
         return  # a repeat changes nothing
-    word = _admit(graph, "pause", is_stop="pause")
+    word = admit(graph, "pause", is_stop="pause")
     reason = command.reason or t("paused")
     if command.mode == "stop" and graph.live:
         _wish(draft, "pause", reason)
@@ -81,7 +84,7 @@ def pause(draft: Draft, command: Pause) -> None:
 def resume(draft: Draft, command: Resume) -> None:
     """Active again. Stuck trees are looked at once more."""
     graph = draft.graph
-    if _admit(graph, "resume") == "top_up":
+    if admit(graph, "resume") == "top_up":
         raise refuse_transition(
             graph, "resume", t("its budget is spent"), t("topping up a budget is not in this version")
         )
@@ -90,7 +93,7 @@ def resume(draft: Draft, command: Resume) -> None:
     if not can_go_on or (graph.status == "blocked" and _is_stopped_by_failure(graph)):
         hint = t("graphd retry --all tries the failed ones again; graphd finish ends it as it is")
         raise refuse_transition(graph, "resume", t("nothing in it can start"), hint)
-    _take_environment(draft, command.environment)
+    take_environment(draft, command.environment)
     draft.emit("resumed")
     for key in stuck:
         draft.then(RecheckAttempt(graph.id, key))
@@ -104,7 +107,8 @@ def _is_stopped_by_failure(graph: Graph) -> bool:
     return is_stopping and any(node.state == "failed" and node.required for node in graph.nodes.values())
 
 
-def _take_environment(draft: Draft, environment: str | None) -> None:
+def take_environment(draft: Draft, environment: str | None) -> None:
+    """Children that start from now on get this one, where one was sent."""
     if environment is not None and environment != draft.graph.environment:
         draft.emit("environment_set", environment=environment)
 
@@ -117,13 +121,13 @@ def retry(draft: Draft, command: RetryNodes) -> None:
     the same change.
     """
     graph = draft.graph
-    word = _admit(graph, "retry")
+    word = admit(graph, "retry")
     targets = _targets(graph, command.node)
     batch = _batch(graph, targets)
     inside = {node.id for node in batch}
     for node in batch:
         _check_retry(graph, node, inside)
-    _take_environment(draft, command.environment)
+    take_environment(draft, command.environment)
     if word == "reopens":
         draft.emit("reopened")
     elif word == "then_active":
@@ -143,6 +147,12 @@ def _targets(graph: Graph, name: str | None) -> list[Node]:
             )
         return targets
     node = find_node(graph, name)
+    if node.removed_in is not None:
+        raise Refused(
+            "invalidTransition", t("can't retry {node}: it was removed from the plan", node=node.slug),
+            t("a removed node stays removed; add one under another id"),
+            graph=graph.id, node=node.slug, **{"from": node.state, "to": "waiting"}, rev=graph.rev,
+        )  # fmt: skip
     if node.state not in ("failed", "blocked", "skipped", "cancelled"):
         raise Refused(
             "invalidTransition", t("can't retry {node}: it is {state}", node=node.slug, state=node.state),
@@ -245,13 +255,14 @@ def _check_retry(graph: Graph, node: Node, inside: set[str]) -> None:
 # ---- stops --------------------------------------------------------------------------------------------------------
 
 
-def _who(actor: Actor) -> str:
+def who(actor: Actor) -> str:
+    """Whose name stands beside what was done."""
     return actor.client or actor.kind
 
 
 def _wish(draft: Draft, verb: StopVerb, reason: str | None) -> None:
     """Commit the wish, and ask for the end of every live tree."""
-    draft.emit("stop_requested", verb=verb, by=_who(draft.actor), reason=reason)
+    draft.emit("stop_requested", verb=verb, by=who(draft.actor), reason=reason)
     why: StopReason = verb
     for key in list(draft.graph.live):
         stop_attempt(draft, key, why)
@@ -275,7 +286,7 @@ def cancel(draft: Draft, command: Cancel) -> None:
     wish = draft.graph.stopping
     if wish is not None and wish.verb == "cancel":
         return
-    _admit(draft.graph, "cancel", is_stop="cancel")
+    admit(draft.graph, "cancel", is_stop="cancel")
     _wish(draft, "cancel", command.reason)
     _settle_the_rest(draft, command.reason or t("cancelled"))
     conclude(draft)
@@ -286,7 +297,7 @@ def clear(draft: Draft) -> None:
     graph = draft.graph
     if graph.stopping is not None and graph.stopping.verb == "clear":
         return
-    _admit(graph, "clear", is_stop="clear")
+    admit(graph, "clear", is_stop="clear")
     _wish(draft, "clear", None)
     if not graph.is_ended:
         _settle_the_rest(draft, t("cleared"))
@@ -298,7 +309,7 @@ def finish(draft: Draft, command: Finish) -> None:
     all the same.
     """
     graph = draft.graph
-    _admit(graph, "finish")
+    admit(graph, "finish")
     if not command.reason.strip():
         raise Refused("invalidObjective", t("finish needs a reason"), t('graphd finish --reason "…"'), graph=graph.id)
     for node in graph.nodes.values():

@@ -73,6 +73,14 @@ from graphd_protocol.notices import (
     StoppingNotice,
 )
 from graphd_protocol.people import AskClosed, AsksNotice, AsksParams, RespondParams, RevokeParams
+from graphd_protocol.plan_diffs import (
+    ChangedNode,
+    MovedNode,
+    PlanDiff,
+    Proposal,
+    RemovedNode,
+    StoppedNode,
+)
 from graphd_protocol.reads import (
     Changed,
     GraphParams,
@@ -93,6 +101,15 @@ from graphd_protocol.reads import (
     Tombstone,
     UnsubscribeParams,
     Why,
+)
+from graphd_protocol.replans import (
+    AcceptParams,
+    ApplyParams,
+    DismissParams,
+    ExtendParams,
+    NodePatch,
+    ReplanParams,
+    RerunParams,
 )
 from graphd_protocol.signals import Signalled, SignalParams, SignalResult
 from graphd_protocol.troubles import (
@@ -132,12 +149,14 @@ from graphd_protocol.workflows import (
 )
 
 __all__ = [
+    "AcceptParams",
     "AcknowledgeParams",
     "AcknowledgeResult",
     "Activity",
     "Actor",
     "AgentEntry",
     "AgentsParams",
+    "ApplyParams",
     "Approval",
     "Ask",
     "AskClosed",
@@ -151,6 +170,7 @@ __all__ = [
     "Capacity",
     "CapacityLimits",
     "Changed",
+    "ChangedNode",
     "Check",
     "ClearParams",
     "Client",
@@ -161,6 +181,7 @@ __all__ = [
     "DeliveriesResult",
     "Delivery",
     "Diagnostic",
+    "DismissParams",
     "DoctorParams",
     "DrawnEdge",
     "Empty",
@@ -169,6 +190,7 @@ __all__ = [
     "ExplainResult",
     "ExportParams",
     "ExportResult",
+    "ExtendParams",
     "Failure",
     "FinishParams",
     "ForEach",
@@ -188,11 +210,13 @@ __all__ = [
     "Limits",
     "ListParams",
     "ListResult",
+    "MovedNode",
     "Mutation",
     "MutationResult",
     "Node",
     "NodeActivity",
     "NodeParams",
+    "NodePatch",
     "NodeRef",
     "NodeResult",
     "Notice",
@@ -208,13 +232,18 @@ __all__ = [
     "Picture",
     "PictureParams",
     "PlacedNode",
+    "PlanDiff",
     "Position",
     "ProcessEntry",
+    "Proposal",
     "Pruned",
     "PurgeParams",
     "PurgeResult",
     "Range",
     "ReleaseParams",
+    "RemovedNode",
+    "ReplanParams",
+    "RerunParams",
     "RespondParams",
     "ResumeParams",
     "Retry",
@@ -230,6 +259,7 @@ __all__ = [
     "Source",
     "Spent",
     "StopParams",
+    "StoppedNode",
     "Stopping",
     "StoppingNotice",
     "SubscribeParams",

@@ -23,7 +23,9 @@ Phase: TypeAlias = Literal[
     "merging", "joining", "stopping", "stuck", "queued", "cooling_down",
 ]  # fmt: skip
 StopVerb: TypeAlias = Literal["pause", "cancel", "clear"]
-StopReason: TypeAlias = Literal["pause", "cancel", "clear", "timeout", "budget", "required_failure", "end_of_turn"]
+StopReason: TypeAlias = Literal[
+    "pause", "cancel", "clear", "timeout", "budget", "required_failure", "end_of_turn", "replan"
+]
 ActorKind: TypeAlias = Literal["person", "agent", "attempt", "daemon", "policy"]
 AskKind: TypeAlias = Literal["permission", "question", "escalation", "approval", "trust", "proposal"]
 AskState: TypeAlias = Literal["open", "answered", "withdrawn"]
@@ -47,7 +49,7 @@ NODE_MOVES: Final[frozenset[tuple[str, str]]] = frozenset(
         ("ready", "cancelled"), ("ready", "waiting"), ("running", "achieved"), ("running", "failed"),
         ("running", "ready"), ("running", "waiting"), ("running", "cancelled"), ("achieved", "waiting"),
         ("failed", "waiting"), ("skipped", "waiting"), ("blocked", "waiting"), ("cancelled", "waiting"),
-        ("blocked", "skipped"), ("blocked", "cancelled"),
+        ("blocked", "skipped"), ("blocked", "cancelled"), ("failed", "cancelled"),
     ]
 )  # fmt: skip
 
@@ -80,6 +82,14 @@ VERB_TABLE: Final[dict[str, dict[str, Admission]]] = {
     "retry": {
         "active": "yes", "user_paused": "stays", "infra_paused": "stays", "blocked": "then_active",
         "budget_limited": "stays", "complete": "reopens", "cancelled": "no",
+    },
+    "extend": {
+        "active": "yes", "user_paused": "stays", "infra_paused": "stays", "blocked": "then_active",
+        "budget_limited": "stays", "complete": "reopens", "cancelled": "no",
+    },
+    "replan": {
+        "active": "yes", "user_paused": "stays", "infra_paused": "stays", "blocked": "then_active",
+        "budget_limited": "stays", "complete": "no", "cancelled": "no",
     },
     "finish": _UNTIL_ENDED,
     "cancel": _UNTIL_ENDED,

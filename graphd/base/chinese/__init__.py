@@ -15,6 +15,7 @@ from graphd.base.chinese import (
     gates,
     house,
     plans,
+    replan,
     rules,
     runs,
     talks,
@@ -24,7 +25,7 @@ from graphd.base.chinese import (
 
 AREAS: Final = (
     runs.TEXTS, rules.TEXTS, asks.TEXTS, agents.TEXTS, plans.TEXTS, files.TEXTS, explanations.TEXTS, editor.TEXTS,
-    wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS, gates.TEXTS,
+    wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS, gates.TEXTS, replan.TEXTS,
 )  # fmt: skip
 CATALOGUE: Final[dict[str, str]] = {template: chinese for area in AREAS for template, chinese in area.items()}
-STORED: Final = frozenset(runs.TEXTS) | frozenset(talks.TEXTS) | frozenset(agents.STORED) | frozenset(gates.TEXTS)
+STORED: Final = frozenset([*runs.TEXTS, *talks.TEXTS, *agents.STORED, *gates.TEXTS, *replan.REASONS])
