@@ -26,6 +26,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "workflows": Entry("Run", "workflow_files", "List the workflows that can be run by name."),
     "init": Entry("Run", "workflow_files", "Write a sample workflow and print the editor lines."),
     "apply": Entry("Run", "replan", "Make an edited workflow file the plan of the graph started from it."),
+    "save": Entry("Run", "replan", "Write the plan of a graph as a workflow file."),
     "rerun": Entry("Run", "replan", "Run the plan of a graph again."),
     "status": Entry("Look", "look", "Show the daemon and the graphs of this workspace."),
     "watch": Entry("Look", "look", "Follow a graph as a live tree."),

@@ -1,16 +1,19 @@
-"""Commands that change the plan of a graph: extend, replan, apply, accept, dismiss, rerun."""
+"""Commands that change the plan of a graph: extend, replan, apply, accept, dismiss, rerun, save."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from graphd.cli.edits import edits_of, nodes_of, read_edits
 from graphd.cli.exits import PERSON_NEEDED, CommandEnded, CommandRefused
-from graphd.cli.options import command, completes_source, graph_argument, graph_option, print_json
+from graphd.cli.options import command, completes_source, graph_argument, graph_option, json_option, print_json
 from graphd.cli.steer import mutate, tell, verb_options
-from graphd.cli.talk import is_at_terminal
+from graphd.cli.talk import call, graph_named, is_at_terminal, talk
 from graphd.cli.words import harmless, short_id
+
+if TYPE_CHECKING:
+    from graphd.client.session import Session
 
 Wire = dict[str, Any]
 
@@ -213,6 +216,36 @@ def rerun_command(
     else:
         result = mutate(workspace, "rerun", named, settle=wait, dryRun=dry_run)
     tell(result, "running again", as_json=as_json, dry_run=dry_run)
+
+
+@command("save")
+@click.argument("names", nargs=-1, required=True, metavar="[GRAPH] NAME")
+@click.option("--force", is_flag=True, help="Put it in the place of a file that is there.")
+@click.option("--dry-run", is_flag=True, help="Print the file; write nothing.")
+@json_option("SaveResult")
+def save_command(*, names: tuple[str, ...], force: bool, dry_run: bool, as_json: bool, workspace: Path | None) -> None:
+    """Write the plan of GRAPH, as it is now, to .agents/workflows/NAME.yaml.
+
+    Examples:
+      graphd save @last nightly
+      graphd save nightly --dry-run
+    """
+    if len(names) > 2:
+        raise CommandRefused("usage", "save takes a graph and a name", "graphd save GRAPH NAME")
+
+    async def work(session: "Session") -> Wire:
+        named = await graph_named(session, names[0] if len(names) == 2 else None)
+        params = {"graph": named, "name": names[-1], "force": force, "dryRun": dry_run}
+        result: Wire = await call(session, "workgraph/save", params)
+        return result
+
+    result = talk(workspace, work)
+    if as_json:
+        print_json(result)
+    elif dry_run:
+        click.echo(result["text"], nl=False)
+    else:
+        click.echo(f"wrote {result['path']}\n  graphd run {names[-1]}")
 
 
 # ---- what a change of the plan comes to ---------------------------------------------------------------------------

@@ -183,6 +183,14 @@ REQUESTS: Final[tuple[Request, ...]] = (
         errors=(*_GRAPH, "conflict", "requestIdReused", "alreadyExists", *_PLAN),
     ),
     Request(
+        "workgraph/save",
+        "SaveParams",
+        "SaveResult",
+        "Write the plan of a graph as a workflow file; never over another one unless `force` says so.",
+        errors=(*_GRAPH, "alreadyExists"),
+        callers=PEOPLE,
+    ),
+    Request(
         "workgraph/finish",
         "FinishParams",
         "MutationResult",

@@ -110,6 +110,8 @@ from graphd_protocol.replans import (
     NodePatch,
     ReplanParams,
     RerunParams,
+    SaveParams,
+    SaveResult,
 )
 from graphd_protocol.signals import Signalled, SignalParams, SignalResult
 from graphd_protocol.troubles import (
@@ -250,6 +252,8 @@ __all__ = [
     "RetryParams",
     "Review",
     "RevokeParams",
+    "SaveParams",
+    "SaveResult",
     "SetParams",
     "SignalParams",
     "SignalResult",

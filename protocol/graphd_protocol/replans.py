@@ -4,6 +4,7 @@ from pydantic import Field
 
 from graphd_protocol.mutations import Mutation, NodeParams
 from graphd_protocol.plan_diffs import RemovedNode
+from graphd_protocol.values import Wire
 
 
 class NodePatch(NodeParams):
@@ -52,6 +53,24 @@ class DismissParams(Mutation):
 
     proposal: str
     reason: str | None = Field(default=None, max_length=2000)
+
+
+class SaveParams(Wire):
+    """`workgraph/save`: writes `.agents/workflows/NAME.yaml` in the workspace."""
+
+    graph: str | None = None
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")
+    force: bool = False
+    """Put it in the place of a file that is there."""
+    dry_run: bool = False
+    """Answer with the text, write nothing."""
+
+
+class SaveResult(Wire):
+    """The file, and what it says."""
+
+    path: str
+    text: str
 
 
 class RerunParams(Mutation):

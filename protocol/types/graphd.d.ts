@@ -1197,6 +1197,22 @@ export interface RevokeParams {
 
 export type Role = "worker" | "verifier" | "planner" | "judge" | "hook" | "aside";
 
+/** `workgraph/save`: writes `.agents/workflows/NAME.yaml` in the workspace. */
+export interface SaveParams {
+  graph?: string | null;
+  name: string;
+  /** Put it in the place of a file that is there. */
+  force?: boolean;
+  /** Answer with the text, write nothing. */
+  dryRun?: boolean;
+}
+
+/** The file, and what it says. */
+export interface SaveResult {
+  path: string;
+  text: string;
+}
+
 /**
  * `workgraph/set`: exactly one of workflow, file, text and nodes; `file` with `text` are a file's bytes as read.
  *
@@ -1524,6 +1540,8 @@ export interface Requests {
   "workgraph/dismiss": { params: DismissParams; result: MutationResult };
   /** The plan of a graph, as it is now, as a new graph. */
   "workgraph/rerun": { params: RerunParams; result: MutationResult };
+  /** Write the plan of a graph as a workflow file; never over another one unless `force` says so. */
+  "workgraph/save": { params: SaveParams; result: SaveResult };
   /** Skip what has not started, let what runs end. */
   "workgraph/finish": { params: FinishParams; result: MutationResult };
   /** A person declares a stuck process tree dead, naming exactly its pids. */

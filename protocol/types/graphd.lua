@@ -1043,6 +1043,18 @@
 ---| "hook"
 ---| "aside"
 
+--- `workgraph/save`: writes `.agents/workflows/NAME.yaml` in the workspace.
+---@class graphd.SaveParams
+---@field graph? string|nil
+---@field name string
+---@field force? boolean Put it in the place of a file that is there.
+---@field dryRun? boolean Answer with the text, write nothing.
+
+--- The file, and what it says.
+---@class graphd.SaveResult
+---@field path string
+---@field text string
+
 --- `workgraph/set`: exactly one of workflow, file, text and nodes; `file` with `text` are a file's bytes as read.
 ---
 --- So a person's consent covers what was read, not what lies there a moment later (execution.md, Trust 1).
@@ -1308,6 +1320,7 @@
 ---@field ["workgraph/accept"] fun(params: graphd.AcceptParams): graphd.MutationResult Carry a proposal out as one replan, checked anew.
 ---@field ["workgraph/dismiss"] fun(params: graphd.DismissParams): graphd.MutationResult A proposal is not wanted.
 ---@field ["workgraph/rerun"] fun(params: graphd.RerunParams): graphd.MutationResult The plan of a graph, as it is now, as a new graph.
+---@field ["workgraph/save"] fun(params: graphd.SaveParams): graphd.SaveResult Write the plan of a graph as a workflow file; never over another one unless `force` says so.
 ---@field ["workgraph/finish"] fun(params: graphd.FinishParams): graphd.MutationResult Skip what has not started, let what runs end.
 ---@field ["workgraph/release"] fun(params: graphd.ReleaseParams): graphd.MutationResult A person declares a stuck process tree dead, naming exactly its pids.
 ---@field ["workgraph/asks"] fun(params: graphd.AsksParams): graphd.Ask[] What waits for a person, oldest first; or what stands.

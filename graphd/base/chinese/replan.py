@@ -48,6 +48,8 @@ TEXTS: Final[dict[str, str]] = REASONS | {
     "graphd history says how": "graphd history 会说明经过",
     "proposal {proposal} is stale: {node} changed since": "提议 {proposal} 已过时：{node} 此后有变化",
     "graphd dismiss {proposal}; then propose it anew": "graphd dismiss {proposal}；然后重新提议",
+    "{file} is there already": "{file} 已存在",
+    "another name, or graphd save --force": "请换个名称，或使用 graphd save --force",
     "no graph was started from {file}": "没有由 {file} 启动的图",
     "graphd run {file} starts one; --graph names another": "graphd run {file} 可启动一个；--graph 可指定别的图",
 }  # fmt: skip

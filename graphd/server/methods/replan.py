@@ -25,6 +25,7 @@ from graphd.server.lsp.live import newest_from
 from graphd.server.project import Wire
 from graphd.server.references import find_graph
 from graphd.server.routes import PEOPLE, Call, Table
+from graphd.server.saving import write_workflow
 
 if TYPE_CHECKING:
     from graphd_protocol.model import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         Mutation,
         ReplanParams,
         RerunParams,
+        SaveParams,
     )
 
 table: Final = Table()
@@ -180,6 +182,28 @@ async def rerun(call: Call, params: "RerunParams") -> Wire:
         command, call.caller.actor, request_id=params.request_id, fingerprint=fingerprint("rerun", params)
     )
     return await commit(call, request, params)
+
+
+@table.route("workgraph/save", "SaveParams", "SaveResult", allowed=PEOPLE, is_cancellable=False)
+async def save(call: Call, params: "SaveParams") -> Wire:
+    """Write the plan of a graph as a workflow file."""
+
+    def read(state: State) -> str:
+        from graphd.workflows.writing import to_yaml
+
+        graph = find_graph(state, params.graph)
+        return to_yaml(
+            graph.title, graph.objective, plan_of(graph), limits=graph.limits, budget=graph.budget, terms=graph.terms,
+            delivery_node=graph.nodes[graph.delivery_node].slug if graph.delivery_node else None,
+            variables=graph.variables,
+        )  # fmt: skip
+
+    text = await call.daemon.view(read)
+    workspace = call.daemon.workspace
+    path = workspace / ".agents" / "workflows" / f"{params.name}.yaml"
+    if not params.dry_run:
+        path = await asyncio.to_thread(write_workflow, workspace, params.name, text, force=params.force)
+    return {"path": str(path), "text": text}
 
 
 def _set_again(call: Call, graph: Graph, identity: str) -> Set:
