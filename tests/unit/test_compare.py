@@ -1,8 +1,13 @@
 """An edited plan against the graph that runs: only what differs is touched, and the diff says what came of it."""
 
-from graphd.core.commands import Replan
+from dataclasses import replace
+
+import pytest
+
+from graphd.base.refusal import Refused
+from graphd.core.commands import Extend, Replan
 from graphd.core.compare import Stand, compare, diff_since, plan_of
-from graphd.core.definition import Item
+from graphd.core.definition import ForEach, Wait
 from graphd.core.edits import Edits, Patch
 from graphd.core.model import Graph
 from graphd_protocol.ids import FINAL_ID
@@ -61,11 +66,39 @@ def test_a_failed_node_that_was_changed_is_tried_again() -> None:
     assert compare(of(drive), plan_of(of(drive))[:4]).kept == (), "what was cancelled is not mentioned"
 
 
-def test_what_the_daemon_made_is_not_of_the_file() -> None:
+def test_the_final_check_is_not_of_the_file() -> None:
     drive = with_final(define("a"), define("b"))
-    drive.run(Replan(G, Edits(add=(define("i-1", item=Item("i", 1, "x")),))), ME)
     assert [d.slug for d in plan_of(of(drive))] == ["a", "b"]
     assert FINAL_ID not in {slug for slug, _ in compare(of(drive), [define("a")]).edits.remove}
+
+
+def test_items_of_a_list_are_not_of_the_file_and_a_list_that_was_made_stays() -> None:
+    drive = Drive(concurrency=1)
+    drive.run(plan(G, define("a"), define("i", "a", for_each=ForEach("a.output", "x"))))
+    drive.run(ended(of(drive), "a", text="[1, 2]"))
+    assert set(states(of(drive))) == {"a", "i", "i-1", "i-2"}
+    assert [d.slug for d in plan_of(of(drive))] == ["a", "i"]
+    assert compare(of(drive), plan_of(of(drive))).edits.is_empty
+    for edits in (Edits(restart=("a",)), Edits(restart=("i-1",)), Edits(cancel=("i",))):
+        with pytest.raises(Refused) as caught:
+            drive.run(Replan(G, edits), ME)
+        assert (caught.value.code, "rerun" in caught.value.hint) == ("invalidTransition", True)
+    drive.run(Extend(G, (define("n", "i"),)), ME)
+    assert states(of(drive))["n"] == "waiting"
+
+
+def test_a_node_that_only_waits_restarts_and_goes_at_once_and_stays_of_its_kind() -> None:
+    drive = Drive()
+    drive.run(
+        plan(G, define("a"), *(replace(define(w), wait=Wait(signal="go"), worker="", spec="") for w in ("v", "w")))
+    )
+    assert states(of(drive)) == {"a": "running", "v": "running", "w": "running"}
+    with pytest.raises(Refused):
+        drive.run(
+            Replan(G, Edits(change=(Patch("v", {"wait": None, "worker": "shell", "spec": "x"}),), restart=("v",))), ME
+        )
+    drive.run(Replan(G, Edits(remove=(("v", "no"),), restart=("w",))), ME)
+    assert states(of(drive)) == {"a": "running", "v": "cancelled", "w": "running"}
 
 
 def test_the_diff_of_a_replan_says_what_came_of_every_node() -> None:
