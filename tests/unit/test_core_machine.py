@@ -317,6 +317,7 @@ TestCore.settings = settings(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 def test_ten_thousand_sequences() -> None:
     run_state_machine_as_test(
         CoreMachine, settings=settings(TestCore.settings, max_examples=10_000, stateful_step_count=12)
