@@ -253,8 +253,9 @@ class Follower:
         return self.snapshot is not None and (is_at_rest(self.snapshot) or self._needs_person())
 
     def _needs_person(self) -> bool:
-        """A question is open and nobody here can answer it."""
-        return bool((self.snapshot or {}).get("asks")) and not self._can_ask()
+        """A question is open and nobody here can answer it; a proposal holds nothing up."""
+        asks = (self.snapshot or {}).get("asks") or []
+        return any(ask["kind"] != "proposal" for ask in asks) and not self._can_ask()
 
     def _can_ask(self) -> bool:
         return self._wishes.asks and is_at_terminal() and sys.stdout.isatty() and not self._wishes.as_json

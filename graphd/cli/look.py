@@ -113,6 +113,9 @@ def show_graph(snapshot: Wire, *, is_preview: bool = False) -> None:
         name = line.slug.ljust(width - len(line.stem))
         attempt = f"{line.attempt:>4}"
         click.echo(f"  {line.stem}{mark} {name} {line.time:>8} {attempt} {line.note}".rstrip(), color=colour())
+    for proposal in snapshot.get("proposals") or []:
+        click.echo(harmless(f"  proposed by {proposal['author']}: {proposal['reason']}"))
+        click.echo(f"  graphd accept {proposal['id']}")
     if is_preview:
         click.echo("nothing was started")
     elif snapshot["status"] == "active":

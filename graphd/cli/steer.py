@@ -20,26 +20,30 @@ Wire = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _verb_options(function: F) -> F:
+def verb_options(function: F) -> F:
     """What every verb takes: `--wait`, `--dry-run`, `--json`."""
     function = json_option("MutationResult")(function)
     function = click.option("--dry-run", is_flag=True, help="Say what would happen; change nothing.")(function)
     return click.option("--wait", is_flag=True, help="Answer when the last process has ended (bounded).")(function)
 
 
-def mutate(workspace: Path | None, verb: str, graph: str | None, **params: Any) -> Wire:
-    """Send one verb. Its request id makes a second arrival of the same request harmless."""
+def mutate(workspace: Path | None, verb: str, graph: str | None, *, by_file: bool = False, **params: Any) -> Wire:
+    """Send one verb. Its request id makes a second arrival of the same request harmless.
+
+    `by_file`: where no graph is named, the daemon finds it by the file in the params.
+    """
 
     async def work(session: "Session") -> Wire:
-        named = await graph_named(session, graph)
-        sent = {"graph": named, "requestId": str(uuid.uuid4()), **{k: v for k, v in params.items() if v is not None}}
+        named = {} if by_file and graph is None else {"graph": await graph_named(session, graph)}
+        sent = {**named, "requestId": str(uuid.uuid4()), **{k: v for k, v in params.items() if v is not None}}
         result: Wire = await call_once(session, f"workgraph/{verb}", sent)
         return result
 
     return talk(workspace, work)
 
 
-def _tell(result: Wire, what: str, *, as_json: bool, dry_run: bool, follow: str = "watch") -> None:
+def tell(result: Wire, what: str, *, as_json: bool, dry_run: bool, follow: str = "watch") -> None:
+    """Say what a verb did, and what to type next."""
     if as_json:
         print_json(result)
         return
@@ -57,7 +61,7 @@ def _tell(result: Wire, what: str, *, as_json: bool, dry_run: bool, follow: str 
 @graph_argument
 @click.option("--stop", is_flag=True, help="Stop what runs, too; it goes back to ready and nothing is lost.")
 @click.option("--reason", metavar="TEXT", help="Shown to whoever looks.")
-@_verb_options
+@verb_options
 def pause_command(
     *,
     graph: str | None,
@@ -76,13 +80,13 @@ def pause_command(
     """
     mode = "stop" if stop else "drain"
     result = mutate(workspace, "pause", graph, mode=mode, reason=reason, settle=wait, dryRun=dry_run)
-    _tell(result, "paused", as_json=as_json, dry_run=dry_run, follow="resume")
+    tell(result, "paused", as_json=as_json, dry_run=dry_run, follow="resume")
 
 
 @command("resume")
 @graph_argument
 @click.option("--top-up", metavar="AMOUNT", help="Let it use so much more: 200k tokens, 2.50usd, 30m of wall time.")
-@_verb_options
+@verb_options
 def resume_command(
     *, graph: str | None, top_up: str | None, wait: bool, dry_run: bool, as_json: bool, workspace: Path | None
 ) -> None:
@@ -94,13 +98,13 @@ def resume_command(
     """
     more = budget_of(top_up) if top_up is not None else None
     result = mutate(workspace, "resume", graph, topUp=more, settle=wait, dryRun=dry_run)
-    _tell(result, "going on", as_json=as_json, dry_run=dry_run)
+    tell(result, "going on", as_json=as_json, dry_run=dry_run)
 
 
 @command("step")
 @click.argument("node", required=False, shell_complete=completes_node)
 @graph_option
-@_verb_options
+@verb_options
 def step_command(
     *, node: str | None, graph: str | None, wait: bool, dry_run: bool, as_json: bool, workspace: Path | None
 ) -> None:
@@ -111,14 +115,14 @@ def step_command(
       graphd step tests --graph checkup
     """
     result = mutate(workspace, "step", graph, node=node, settle=wait, dryRun=dry_run)
-    _tell(result, f"stepping {node}" if node else "stepping", as_json=as_json, dry_run=dry_run)
+    tell(result, f"stepping {node}" if node else "stepping", as_json=as_json, dry_run=dry_run)
 
 
 @command("extend-timeout")
 @click.argument("node", shell_complete=completes_node)
 @click.argument("by", metavar="DURATION")
 @graph_option
-@_verb_options
+@verb_options
 def extend_timeout_command(
     *, node: str, by: str, graph: str | None, wait: bool, dry_run: bool, as_json: bool, workspace: Path | None
 ) -> None:
@@ -129,14 +133,14 @@ def extend_timeout_command(
     """
     by_ms = milliseconds_of(by)
     result = mutate(workspace, "extendTimeout", graph, node=node, byMs=by_ms, settle=wait, dryRun=dry_run)
-    _tell(result, f"{node} may work for {duration(by_ms)} more", as_json=as_json, dry_run=dry_run)
+    tell(result, f"{node} may work for {duration(by_ms)} more", as_json=as_json, dry_run=dry_run)
 
 
 @command("retry")
 @click.argument("target", required=False, metavar="[NODE|GRAPH]", shell_complete=completes_node)
 @click.option("--all", "every", is_flag=True, help="All failed and blocked nodes of GRAPH.")
 @graph_option
-@_verb_options
+@verb_options
 def retry_command(
     *,
     target: str | None,
@@ -161,13 +165,13 @@ def retry_command(
     else:
         result = mutate(workspace, "retry", graph, node=target, settle=wait, dryRun=dry_run)
         what = f"trying {target} again"
-    _tell(result, what, as_json=as_json, dry_run=dry_run)
+    tell(result, what, as_json=as_json, dry_run=dry_run)
 
 
 @command("finish")
 @graph_argument
 @click.option("--reason", required=True, metavar="TEXT", help="Why it is enough; kept in the history.")
-@_verb_options
+@verb_options
 def finish_command(
     *, graph: str | None, reason: str, wait: bool, dry_run: bool, as_json: bool, workspace: Path | None
 ) -> None:
@@ -177,13 +181,13 @@ def finish_command(
       graphd finish --reason "the report is good enough"
     """
     result = mutate(workspace, "finish", graph, reason=reason, settle=wait, dryRun=dry_run)
-    _tell(result, "finishing", as_json=as_json, dry_run=dry_run)
+    tell(result, "finishing", as_json=as_json, dry_run=dry_run)
 
 
 @command("cancel")
 @graph_argument
 @click.option("--reason", metavar="TEXT", help="Shown to whoever looks.")
-@_verb_options
+@verb_options
 def cancel_command(
     *, graph: str | None, reason: str | None, wait: bool, dry_run: bool, as_json: bool, workspace: Path | None
 ) -> None:
@@ -194,13 +198,13 @@ def cancel_command(
       graphd cancel checkup --wait
     """
     result = mutate(workspace, "cancel", graph, reason=reason, settle=wait, dryRun=dry_run)
-    _tell(result, "cancelled" if not result.get("stopping") else "cancelling", as_json=as_json, dry_run=dry_run,
+    tell(result, "cancelled" if not result.get("stopping") else "cancelling", as_json=as_json, dry_run=dry_run,
           follow="history")  # fmt: skip
 
 
 @command("clear")
 @graph_argument
-@_verb_options
+@verb_options
 def clear_command(*, graph: str | None, wait: bool, dry_run: bool, as_json: bool, workspace: Path | None) -> None:
     """Stop a graph and forget it: a tombstone stays, its files go.
 
@@ -209,7 +213,7 @@ def clear_command(*, graph: str | None, wait: bool, dry_run: bool, as_json: bool
     """
     result = mutate(workspace, "clear", graph, settle=wait, dryRun=dry_run)
     if as_json or dry_run:
-        _tell(result, "cleared", as_json=as_json, dry_run=dry_run)
+        tell(result, "cleared", as_json=as_json, dry_run=dry_run)
         return
     left = result.get("stopping") or []
     click.echo(f"cleared: {short_id(result['graph'])}" + (f"; still stopping: {', '.join(left)}" if left else ""))
@@ -220,7 +224,7 @@ def clear_command(*, graph: str | None, wait: bool, dry_run: bool, as_json: bool
 @click.argument("node", shell_complete=completes_node)
 @click.option("--pids", required=True, metavar="PID[,PID…]", help="Exactly the pids that `graphd why NODE` shows.")
 @graph_option
-@_verb_options
+@verb_options
 def release_command(
     *, node: str, pids: str, graph: str | None, wait: bool, dry_run: bool, as_json: bool, workspace: Path | None
 ) -> None:
@@ -234,4 +238,4 @@ def release_command(
     except ValueError:
         raise CommandRefused("usage", f"{pids!r} is not a list of pids", f"graphd why {node}") from None
     result = mutate(workspace, "release", graph, node=node, pids=numbers, settle=wait, dryRun=dry_run)
-    _tell(result, f"released {node}", as_json=as_json, dry_run=dry_run)
+    tell(result, f"released {node}", as_json=as_json, dry_run=dry_run)

@@ -79,7 +79,7 @@ def lines_of(snapshot: Wire, activity: dict[str, Wire], now_ms: int) -> list[Lin
 
 
 def _is_removed(node: Wire) -> bool:
-    return node["state"] == "cancelled" and str(node.get("cancelReason") or "").startswith("removed: ")
+    return "removedIn" in node
 
 
 def _time(node: Wire, now_ms: int) -> str:

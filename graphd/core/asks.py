@@ -13,8 +13,9 @@ from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Respond, Revoke
 from graphd.core.draft import Draft
-from graphd.core.events import Actor, AnswerAsk
+from graphd.core.events import AnswerAsk
 from graphd.core.model import Ask, Node
+from graphd.core.verbs import who
 from graphd_protocol.ids import node_id
 from graphd_protocol.states import AskKind, Role
 
@@ -129,7 +130,7 @@ def respond(draft: Draft, command: Respond) -> None:
     _check_choice(draft, ask, command)
     scope = command.scope if ask.kind == "permission" else None
     answer(
-        draft, ask, by=_who(draft.actor), option=command.option, text=command.text, scope=scope,
+        draft, ask, by=who(draft.actor), option=command.option, text=command.text, scope=scope,
         comment=command.comment,
     )  # fmt: skip
 
@@ -140,10 +141,6 @@ def _may_be_heard(draft: Draft, ask: Ask) -> bool:
         return True
     attempt = draft.graph.attempts.get((ask.node or "", ask.role or "worker", ask.attempt or 0))
     return attempt is None or attempt.state in ("starting", "live")
-
-
-def _who(actor: Actor) -> str:
-    return actor.client or actor.kind
 
 
 def _check_choice(draft: Draft, ask: Ask, command: Respond) -> None:
@@ -202,6 +199,12 @@ def _move_deadline(draft: Draft, ask: Ask) -> None:
     answer_escalation(draft, ask)
 
 
+def _settle_proposal(draft: Draft, ask: Ask) -> None:
+    from graphd.core.proposals import settle  # with the first one, as in `decide`
+
+    settle(draft, ask)
+
+
 def _nothing(draft: Draft, ask: Ask) -> None:
     """The answer itself is all."""
 
@@ -213,6 +216,9 @@ def _approval(draft: Draft, ask: Ask) -> None:
 
 
 _EFFECTS: dict[str, Callable[[Draft, Ask], None]] = {
-    "permission": _tell_agent, "question": _question, "approval": _approval,
+    "permission": _tell_agent,
+    "question": _question,
+    "approval": _approval,
     "escalation": _move_deadline,
-}  # fmt: skip
+    "proposal": _settle_proposal,
+}

@@ -48,7 +48,7 @@ from graphd.core.model import (
 Row: TypeAlias = dict[str, Any]
 
 DERIVED_OF_NODE = frozenset({"items", "dependants", "unsettled", "rank"})
-DERIVED_OF_GRAPH = frozenset({"counts", "live", "ready", "queue", "open_asks", "early", "slotless"})
+DERIVED_OF_GRAPH = frozenset({"counts", "live", "ready", "queue", "open_asks", "early", "slotless", "removed"})
 PARTS_OF_GRAPH = frozenset({"nodes", "attempts", "asks", "deliveries", "history"})
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from graphd.core.definition import Budget, Terms
+from graphd.core.edits import Edits
 from graphd.core.events import DAEMON, Actor, AttemptKey
 from graphd.core.model import Definition, Failure, Identity, Limits, Output, Source, Spent, State
 from graphd.core.policy import Leave
@@ -57,6 +58,7 @@ class ImportedNode:
     failure: Failure | None = None
     skip: SkipReason | None = None
     cancel_reason: str | None = None
+    removed_in: int | None = None
     started_at: int | None = None
     ended_at: int | None = None
     spent: Spent = field(default_factory=Spent)
@@ -129,6 +131,56 @@ class Clear(NamedTuple):
     """Tombstone; folders removed when empty."""
 
     graph: str
+
+
+class Extend(NamedTuple):
+    """Add nodes. `missing` maps workers that no installed agent serves to the reason."""
+
+    graph: str
+    definitions: tuple[Definition, ...]
+    environment: str | None = None
+    missing: tuple[tuple[str, str], ...] = ()
+    reports: tuple[tuple[str, Reports], ...] = ()
+
+
+class Replan(NamedTuple):
+    """Edits of the plan, as one change."""
+
+    graph: str
+    edits: Edits
+    reason: str | None = None
+    environment: str | None = None
+    missing: tuple[tuple[str, str], ...] = ()
+    reports: tuple[tuple[str, Reports], ...] = ()
+
+
+class Propose(NamedTuple):
+    """Edits that wait for acceptance; automatic ones are carried out at once, as long as the graph's limit lasts."""
+
+    graph: str
+    edits: Edits
+    author: str
+    reason: str
+    source: Source | None = None  # the file as it was read, where the edits are what changed in it
+    is_automatic: bool = False
+
+
+class Accept(NamedTuple):
+    """Carry a proposal out, checked anew."""
+
+    graph: str
+    proposal: str
+    environment: str | None = None
+    missing: tuple[tuple[str, str], ...] = ()
+    reports: tuple[tuple[str, Reports], ...] = ()
+
+
+class Dismiss(NamedTuple):
+    """A proposal is not wanted."""
+
+    graph: str
+    proposal: str
+    reason: str | None = None
 
 
 class Finish(NamedTuple):
@@ -312,6 +364,11 @@ Verb = (
     | Acknowledge
     | Respond
     | Revoke
+    | Extend
+    | Replan
+    | Propose
+    | Accept
+    | Dismiss
 )
 Fact = (
     AttemptIdentified

@@ -8,18 +8,23 @@ from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core import facts, verbs
 from graphd.core.commands import (
+    Accept,
     Acknowledge,
     Cancel,
     Clear,
     DaemonStarted,
+    Dismiss,
     Done,
+    Extend,
     ExtendTimeout,
     Fact,
     Finish,
     Import,
     MachineSlept,
     Pause,
+    Propose,
     Release,
+    Replan,
     Request,
     Respond,
     Resume,
@@ -127,6 +132,21 @@ def _extend_timeout(draft: Draft, command: ExtendTimeout) -> None:
     extend_timeout(draft, command)
 
 
+def _revise(draft: Draft, command: Extend | Replan) -> None:
+    from graphd.core.replan import extend, replan
+
+    if isinstance(command, Extend):
+        extend(draft, command)
+    else:
+        replan(draft, command)
+
+
+def _proposal(draft: Draft, command: Propose | Accept | Dismiss) -> None:
+    from graphd.core import proposals
+
+    proposals.carry_out(draft, command)
+
+
 # The verbs of one graph that is there: the operation that the change is called by, and its rules. Those that few graphs
 # see are imported with the first one, as above.
 _VERBS: dict[type, tuple[str, Callable[[Draft, Any], None]]] = {
@@ -142,6 +162,11 @@ _VERBS: dict[type, tuple[str, Callable[[Draft, Any], None]]] = {
     Acknowledge: ("acknowledge", verbs.acknowledge),
     Respond: ("respond", _respond),
     Revoke: ("respond", _revoke),
+    Extend: ("extend", _revise),
+    Replan: ("replan", _revise),
+    Propose: ("propose", _proposal),
+    Accept: ("accept", _proposal),
+    Dismiss: ("dismiss", _proposal),
 }
 
 
@@ -172,7 +197,6 @@ def _done(state: State, request: Request, drafts: list[Draft]) -> Done:
     graph = state.graphs.get(graph_id) if graph_id else None
     if graph is None:
         return Done(graph_id, state.tombstones.get(graph_id or "", 0))
-    stopping: tuple[str, ...] = ()
-    if graph.stopping is not None:
-        stopping = tuple(graph.nodes[graph.attempts[key].node].slug for key in graph.live)
+    ending = [graph.nodes[key[0]] for key in graph.live]
+    stopping = tuple(node.slug for node in ending if graph.stopping is not None or node.after_stop is not None)
     return Done(graph.id, graph.rev, stopping)

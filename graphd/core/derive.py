@@ -6,6 +6,7 @@ Recomputed after a load, kept by `evolve`.
 import heapq
 
 from graphd.core.model import Attempt, Graph, Node, State
+from graphd.core.tape import Tape
 from graphd_protocol.ids import node_id as slug_id
 from graphd_protocol.states import NODE_STATES
 
@@ -23,27 +24,40 @@ def rebuild(graph: Graph) -> None:
         if node.state == "running" and node.definition.takes_no_slot:
             graph.slotless[node.id] = None
     graph.live = {key: None for key, attempt in graph.attempts.items() if attempt.state != "settled"}
+    graph.removed = {node.id: None for node in graph.nodes.values() if node.removed_in is not None}
     graph.open_asks = {ask.id: None for ask in graph.asks.values() if ask.state == "open"}
     graph.early = {i: None for i in graph.ready if comes_early(graph.nodes[i])}
     graph.queue = [(graph.nodes[i].rank, i) for i in graph.ready if i not in graph.early]
     heapq.heapify(graph.queue)
 
 
-def link(graph: Graph) -> None:
-    """Set dependants, unsettled counts and ranks of all nodes from their needs and states."""
+def link(graph: Graph, tape: Tape | None = None) -> None:
+    """Set dependants, unsettled counts and ranks of all nodes from their needs and states.
+
+    With a tape, what stays the same is not written. A removed node depends on nothing any more.
+    """
+    tape = tape or Tape.unwound()
+    dependants: dict[str, list[str]] = {node_id: [] for node_id in graph.nodes}
     for node in graph.nodes.values():
-        node.dependants = []
-        node.items = []
+        for need in _needs(node):
+            dependants[need].append(node.id)
+    lengths = _longest_paths(graph.nodes, dependants)
+    ranks = {node.id: rank_of(node, lengths[node.id]) for node in graph.nodes.values()}
+    items = _items_of(graph)
+    for maker, made in items.items():
+        ranks |= {item: rank_of(graph.nodes[item], 1 - ranks[maker][1]) for item in made}
     for node in graph.nodes.values():
-        for need in node.needs:
-            graph.nodes[need].dependants.append(node.id)
-    for node in graph.nodes.values():
-        node.unsettled = count_unsettled(graph, node)
-    lengths = _longest_paths(graph.nodes)
-    for node_id, length in lengths.items():
-        node = graph.nodes[node_id]
-        node.rank = rank_of(node, length)
-    _link_items(graph)
+        found = (dependants[node.id], count_unsettled(graph, node), ranks[node.id], items.get(node.id, []))
+        for name, value in zip(_LINKED, found, strict=True):
+            if getattr(node, name) != value:
+                tape.set(node, name, value)
+
+
+_LINKED = ("dependants", "unsettled", "rank", "items")
+
+
+def _needs(node: Node) -> tuple[str, ...]:
+    return node.needs if node.removed_in is None else ()
 
 
 def rank_of(node: Node, length: int) -> tuple[int, int, int]:
@@ -51,16 +65,13 @@ def rank_of(node: Node, length: int) -> tuple[int, int, int]:
     return (-node.definition.priority, -length, node.index)
 
 
-def _link_items(graph: Graph) -> None:
-    """Give every `for_each` node its items, which come before it on every path."""
+def _items_of(graph: Graph) -> dict[str, list[str]]:
+    """The items of every `for_each` node, which come before it on every path."""
     made: dict[str, list[Node]] = {}
     for node in graph.nodes.values():
         if node.definition.item is not None and maker_id(node) in graph.nodes:
             made.setdefault(maker_id(node), []).append(node)
-    for maker, items in made.items():
-        graph.nodes[maker].items = in_order(items)
-        for item in items:
-            item.rank = item_rank(graph.nodes[maker], item)
+    return {maker: in_order(items) for maker, items in made.items()}
 
 
 def maker_id(item: Node) -> str:
@@ -90,18 +101,18 @@ def comes_early(node: Node) -> bool:
 
 def count_unsettled(graph: Graph, node: Node) -> int:
     """How many of its needs are not settled."""
-    return sum(not graph.nodes[need].is_settled for need in node.needs)
+    return sum(not graph.nodes[need].is_settled for need in _needs(node))
 
 
-def _longest_paths(nodes: dict[str, Node]) -> dict[str, int]:
+def _longest_paths(nodes: dict[str, Node], dependants: dict[str, list[str]]) -> dict[str, int]:
     """Nodes on the longest path from each node to a sink, that node included. Iterative: plans may be 10,000 deep."""
     lengths: dict[str, int] = {}
-    open_dependants = {node_id: len(node.dependants) for node_id, node in nodes.items()}
+    open_dependants = {node_id: len(found) for node_id, found in dependants.items()}
     todo = [node_id for node_id, count in open_dependants.items() if count == 0]
     while todo:
         node_id = todo.pop()
-        lengths[node_id] = 1 + max((lengths[d] for d in nodes[node_id].dependants), default=0)
-        for need in nodes[node_id].needs:
+        lengths[node_id] = 1 + max((lengths[d] for d in dependants[node_id]), default=0)
+        for need in _needs(nodes[node_id]):
             open_dependants[need] -= 1
             if open_dependants[need] == 0:
                 todo.append(need)

@@ -9,6 +9,7 @@ from graphd.core import derive
 from graphd.core.codec import load_budget, load_definition, load_terms
 from graphd.core.events import Event
 from graphd.core.evolving import bounds, gates, turns
+from graphd.core.evolving.plan import PLAN_EVOLVERS
 from graphd.core.model import (
     HISTORY_CAP,
     Attempt,
@@ -60,7 +61,7 @@ def evolve(state: State, tape: Tape, event: Event) -> None:
 _QUIET = frozenset(
     {
         "attempt_identified", "attempt_session", "attempt_waited", "ask_spent", "delivery_created", "environment_set",
-        "machine_slept",
+        "machine_slept", "node_defined",
     }
 )  # fmt: skip
 
@@ -118,6 +119,9 @@ def _states_imported(state: State, tape: Tape, event: Event) -> None:
         tape.put(graph.counts, to, graph.counts[to] + 1)
         for name in ("state", "rounds", "skip", "cancel_reason", "started_at", "ended_at"):
             tape.set(node, name, row[name])
+        if row.get("removed_in") is not None:
+            tape.set(node, "removed_in", row["removed_in"])
+            tape.put(graph.removed, node.id, None)
         tape.set(node, "spent", Spent(**row["spent"]))
         tape.set(node, "output", Output(**row["output"]) if row["output"] else None)
         tape.set(node, "failure", Failure(**row["failure"]) if row["failure"] else None)
@@ -277,6 +281,7 @@ def _node_cancelled(state: State, tape: Tape, event: Event) -> None:
     output = event.payload.get("output")
     tape.set(node, "output", Output(**output) if output else None)
     tape.set(node, "blocked_by", None)
+    tape.set(node, "after_stop", None)
     tape.set(node, "ended_at", event.at)
 
 
@@ -413,4 +418,5 @@ EVOLVERS: dict[str, Callable[[State, Tape, Event], None]] = {
     **turns.EVOLVERS,
     **gates.EVOLVERS,
     **bounds.EVOLVERS,
+    **PLAN_EVOLVERS,
 }

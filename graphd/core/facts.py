@@ -198,7 +198,8 @@ def _check_without_word(draft: Draft, node: Node, worker: Attempt, check: Attemp
         ended = Ended(worker.outcome or "lost", worker.failure_class, worker.reason, node.candidate)
         _move_on(draft, node, worker, ended)
         return
-    may_again = graph.stopping is None and check.number < CHECKS_LIMIT * graph.limits.attempts_per_node
+    is_wished_away = graph.stopping is not None or node.after_stop is not None
+    may_again = not is_wished_away and check.number < CHECKS_LIMIT * graph.limits.attempts_per_node
     if worker.state not in ("stopping", "stuck") and may_again:
         return  # the scheduler starts another one in the same commit
     if worker.state == "settled":
@@ -272,9 +273,12 @@ def _verdict(
 ) -> tuple[AttemptOutcome, FailureClass | None, Text | None]:
     """What the end means, given the wish or the stop that stands; with a reason that is ours.
 
-    A result counts for pause, budget and time-out, never for cancel. That of a gate is none without a verdict.
+    A result counts for pause, budget and time-out, never for cancel, nor where a replan recalled the node. That of a
+    gate is none without a verdict.
     """
     if graph.stopping is not None and graph.stopping.verb in ("cancel", "clear"):
+        return "cancelled", None, None
+    if graph.nodes[attempt.node].after_stop is not None:
         return "cancelled", None, None
     if attempt.failing is not None:
         if attempt.failing.failure_class == "lost":
@@ -313,9 +317,7 @@ def _move_node(
     if outcome == "achieved":
         return achieve(draft, node, output)
     if outcome == "cancelled":
-        wish = draft.graph.stopping
-        why = (wish.reason if wish else None) or t("cancelled")
-        draft.emit("node_cancelled", node, reason=why, output=output_row(output))
+        _cancelled(draft, node, output_row(output))
     elif outcome in ("put_back", "paused"):
         _put_back(draft, node, outcome)
     elif outcome == "lost":
@@ -325,6 +327,17 @@ def _move_node(
     if node.state == "failed":
         report(draft, node)
     return [node]
+
+
+def _cancelled(draft: Draft, node: Node, output: dict[str, Any] | None) -> None:
+    wish = draft.graph.stopping
+    is_whole = wish is not None and wish.verb in ("cancel", "clear")
+    if node.after_stop is None or (is_whole and node.after_stop == "waiting"):
+        draft.emit("node_cancelled", node, reason=(wish.reason if wish else None) or t("cancelled"), output=output)
+        return
+    from graphd.core.replan import recalled  # with the first one, as in `decide`
+
+    recalled(draft, node, output)
 
 
 def _put_back(draft: Draft, node: Node, why: str, not_before: int | None = None) -> None:

@@ -16,6 +16,7 @@ from graphd.core.plan import check_plan
 from graphd.core.settle import conclude, ripple
 from graphd.core.tape import Tape
 from graphd_protocol.ids import node_id
+from graphd_protocol.states import NodeState
 
 RESTING = ("achieved", "failed", "skipped", "cancelled")
 
@@ -50,7 +51,13 @@ def import_graph(state: State, tape: Tape, request: Request, command: Import, *,
 
 def _row(node: ImportedNode) -> dict[str, object]:
     """A node's state as the log keeps it; what was not at rest waits, and keeps only what it used."""
-    kept = node if node.state in RESTING else ImportedNode(node.slug, "waiting", rounds=node.rounds, spent=node.spent)
+    kept = node
+    if node.state not in RESTING:  # one that was removed while it ran has no process here that is to be waited for
+        state: NodeState = "waiting" if node.removed_in is None else "cancelled"
+        kept = ImportedNode(
+            node.slug, state, rounds=node.rounds, spent=node.spent, removed_in=node.removed_in,
+            cancel_reason=node.cancel_reason if state == "cancelled" else None,
+        )  # fmt: skip
     row = asdict(kept)
     del row["slug"]
     return row

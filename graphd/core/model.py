@@ -4,7 +4,7 @@ Times are ms since the epoch, for display. Ids are node ids (`gn-…`); people s
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from graphd.core.definition import Budget, Terms
 from graphd.core.definition import Definition as Definition
@@ -97,6 +97,9 @@ class Node:
     dependants: list[str] = field(default_factory=list)
     unsettled: int = 0
     rank: tuple[int, int, int] = (0, 0, 0)
+    defined_in: int | None = None  # the plan version that last defined it; None: the one it was installed with
+    removed_in: int | None = None  # the plan version that removed it; its id is never used again
+    after_stop: Literal["waiting", "cancelled"] | None = None  # a replan's wish, due when its tree is proven empty
 
     @property
     def slug(self) -> str:
@@ -300,7 +303,7 @@ HISTORY_CAP = 64
 
 @dataclass(slots=True)
 class Graph:
-    """One durable dependency graph. `counts` … `open_asks`, `early` and `slotless` are derived, kept by `evolve`."""
+    """One durable dependency graph. `counts` … `open_asks`, `early`, `slotless` and `removed` are derived."""
 
     id: str
     title: str
@@ -349,6 +352,8 @@ class Graph:
     early: dict[str, None] = field(default_factory=dict)  # ready nodes that something comes before a slot for
     slotless: dict[str, None] = field(default_factory=dict)  # running nodes without attempt and slot
     last_start_at: int = 0
+    replans: int = 0  # automatic ones
+    removed: dict[str, None] = field(default_factory=dict)  # ids of nodes that a replan took out of the plan
 
     @property
     def slots_taken(self) -> int:

@@ -50,7 +50,7 @@ _FRESH: Final[dict[str, Any]] = {
     "output": None, "failure": None, "candidate": None, "gaps": None, "evidence": (), "skip": None,
     "cancel_reason": None, "blocked_by": None, "not_before": None,
     "started_at": None, "ended_at": None, "retries": 0, "lost_in_row": 0, "put_back_in_row": 0, "verdict": None,
-    "wake_at": None, "signal": None, "is_approved": False,
+    "wake_at": None, "signal": None, "is_approved": False, "after_stop": None,
 }  # fmt: skip
 
 

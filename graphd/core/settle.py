@@ -181,6 +181,7 @@ def conclude_stop(draft: Draft) -> None:
         conclude(draft)
     elif wish.verb == "cancel":
         draft.emit("cancelled", reason=wish.reason)
+        _withdraw_proposals(draft, graph)
         deliver_end(draft)
     else:
         draft.emit("cleared", reason=wish.reason)
@@ -216,7 +217,8 @@ def _standing_trouble(graph: Graph) -> str | None:
     for node in graph.nodes.values():
         if node.state == "failed" and node.required and node.failure is not None:
             return t("required node {node} failed: {reason}", node=node.slug, reason=node.failure.reason)
-    sinks = [node for node in graph.nodes.values() if not node.dependants and node.definition.item is None]
+    planned = (node for node in graph.nodes.values() if node.removed_in is None and node.definition.item is None)
+    sinks = [node for node in planned if not node.dependants]
     if all(_is_tainted(graph, sink) for sink in sinks):
         return t("every end of the graph failed, or was skipped because what came before it failed")
     return None
@@ -244,6 +246,7 @@ def _complete(draft: Draft, graph: Graph) -> None:
     gates = [gate.slug for gate in rejecting(graph)]
     outcome: Outcome = "rejected" if gates else "withFailures" if graph.counts["failed"] else "ok"
     draft.emit("completed", outcome=outcome, gates=gates)
+    _withdraw_proposals(draft, graph)
     deliver_end(draft)
 
 
@@ -277,6 +280,13 @@ def achieve(draft: Draft, node: Node, output: Output | None) -> list[Node]:
     draft.emit("node_achieved", node, output=output_row(output))
     report(draft, node)
     return decide_gate(draft, node)
+
+
+def _withdraw_proposals(draft: Draft, graph: Graph) -> None:
+    if graph.open_asks:
+        from graphd.core.proposals import withdraw_stranded  # with the first one, as in `decide`
+
+        withdraw_stranded(draft)
 
 
 def deliver_end(draft: Draft) -> None:

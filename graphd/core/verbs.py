@@ -55,6 +55,9 @@ _HINTS = {
     ("cancel", "complete"): t("it has ended; graphd clear removes it"),
     ("cancel", "cancelled"): t("it is cancelled already; graphd clear removes it"),
     ("finish", "complete"): t("it has ended"),
+    ("replan", "complete"): t("graphd extend adds to it; graphd rerun runs its plan again"),
+    ("replan", "cancelled"): t("a cancelled graph stays cancelled; run it again with graphd run"),
+    ("extend", "cancelled"): t("a cancelled graph stays cancelled; run it again with graphd run"),
 }
 
 
@@ -78,7 +81,7 @@ def pause(draft: Draft, command: Pause) -> None:
         if command.mode == "stop":
             return
         raise refuse_transition(graph, "pause", t("it is paused already"), t("graphd resume goes on"))
-    draft.emit("paused", status="user_paused", reason=reason, cause=None, by=_who(draft.actor))
+    draft.emit("paused", status="user_paused", reason=reason, cause=None, by=who(draft.actor))
 
 
 def resume(draft: Draft, command: Resume) -> None:
@@ -91,7 +94,7 @@ def resume(draft: Draft, command: Resume) -> None:
         hint = t("graphd retry --all tries the failed ones again; graphd finish ends it as it is")
         raise refuse_transition(graph, "resume", t("nothing in it can start"), hint)
     budget = _topped_up(draft, command)
-    _take_environment(draft, command.environment)
+    take_environment(draft, command.environment)
     draft.emit("resumed", budget=budget, ends_step=graph.stepping is not None)
     for key in stuck:
         draft.then(RecheckAttempt(graph.id, key))
@@ -114,7 +117,8 @@ def _topped_up(draft: Draft, command: Resume) -> dict[str, Any] | None:
     return dump_budget(topped_up(draft, command.top_up))
 
 
-def _take_environment(draft: Draft, environment: str | None) -> None:
+def take_environment(draft: Draft, environment: str | None) -> None:
+    """Children that start from now on get this one, where one was sent."""
     if environment is not None and environment != draft.graph.environment:
         draft.emit("environment_set", environment=environment)
 
@@ -133,7 +137,7 @@ def retry(draft: Draft, command: RetryNodes) -> None:
     inside = {node.id for node in batch}
     for node in batch:
         _check_retry(graph, node, inside)
-    _take_environment(draft, command.environment)
+    take_environment(draft, command.environment)
     if word == "reopens":
         draft.emit("reopened")
     elif word == "then_active":
@@ -153,6 +157,12 @@ def _targets(graph: Graph, name: str | None) -> list[Node]:
             )
         return targets
     node = find_node(graph, name)
+    if node.removed_in is not None:
+        raise Refused(
+            "invalidTransition", t("can't retry {node}: it was removed from the plan", node=node.slug),
+            t("a removed node stays removed; add one under another id"),
+            graph=graph.id, node=node.slug, **{"from": node.state, "to": "waiting"}, rev=graph.rev,
+        )  # fmt: skip
     if node.state not in ("failed", "blocked", "skipped", "cancelled"):
         raise Refused(
             "invalidTransition", t("can't retry {node}: it is {state}", node=node.slug, state=node.state),
@@ -255,13 +265,14 @@ def _check_retry(graph: Graph, node: Node, inside: set[str]) -> None:
 # ---- stops --------------------------------------------------------------------------------------------------------
 
 
-def _who(actor: Actor) -> str:
+def who(actor: Actor) -> str:
+    """Whose name stands beside what was done."""
     return actor.client or actor.kind
 
 
 def wish(draft: Draft, verb: StopVerb, reason: str | None) -> None:
     """Commit the wish, and ask for the end of every live tree. A tripped budget is the daemon's own, whoever acts."""
-    draft.emit("stop_requested", verb=verb, by=_who(DAEMON if verb == "budget" else draft.actor), reason=reason)
+    draft.emit("stop_requested", verb=verb, by=who(DAEMON if verb == "budget" else draft.actor), reason=reason)
     why: StopReason = verb
     for key in list(draft.graph.live):
         stop_attempt(draft, key, why)

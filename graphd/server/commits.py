@@ -50,7 +50,13 @@ async def find(call: Call, params: "Mutation") -> str:
 
 async def mutate(call: Call, method: str, params: "Mutation", command: Verb) -> Wire:
     """Commit a verb on an existing graph, with what its params expect of it."""
-    request = Request(
+    settle_s = getattr(params, "settle_seconds", None)
+    return await commit(call, request_of(call, method, params, command), params, settle_s=settle_s)
+
+
+def request_of(call: Call, method: str, params: "Mutation", command: Verb) -> Request:
+    """A verb with who asks and what the params expect of the graph."""
+    return Request(
         command,
         call.caller.actor,
         expected_rev=params.expected_rev,
@@ -58,15 +64,13 @@ async def mutate(call: Call, method: str, params: "Mutation", command: Verb) -> 
         request_id=params.request_id,
         fingerprint=fingerprint(method, params),
     )
-    settle_s = getattr(params, "settle_seconds", None)
-    return await commit(call, request, params, settle_s=settle_s)
 
 
 async def commit(call: Call, request: Request, params: Params, *, settle_s: float | None = None) -> Wire:
     """Commit a request and answer as every mutation does. Raises Refused."""
     graph: str = getattr(request.command, "graph", "")
     if params.dry_run:
-        return await call.daemon.rehearse(request, lambda state: _preview(state, graph, call.language))
+        return await call.daemon.rehearse(request, lambda state: preview(state, graph, call.language))
     done = await call.daemon.execute(request)
     graph = done.graph or graph
     if not params.settle:
@@ -88,6 +92,9 @@ def _left(state: State, graph: str, done: Done) -> list[str]:
     found = state.graphs.get(graph)
     if found is None:
         return []
+    if done.stopping and found.stopping is None:  # a replan's: what it ended may run again by now
+        nodes = (found.nodes[key[0]] for key in found.live)
+        return [node.slug for node in nodes if node.after_stop is not None and node.slug in done.stopping]
     if done.stopping:
         return [slug for slug in project.left(found) if slug in done.stopping]
     return [] if found.status == "active" else project.left(found)
@@ -104,7 +111,8 @@ def _result(graph: str, rev: int, stopping: Iterable[str]) -> Wire:
     return {"graph": graph, "rev": rev, "stopping": left} if left else {"graph": graph, "rev": rev}
 
 
-def _preview(state: State, graph: str, language: Language) -> Wire:
+def preview(state: State, graph: str, language: Language) -> Wire:
+    """What a dry run answers: the graph as the command would leave it."""
     found = state.graphs.get(graph)
     if found is None:
         return {"graph": graph, "rev": state.tombstones.get(graph, 0)}

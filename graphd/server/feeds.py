@@ -30,6 +30,7 @@ class GraphFeed:
         self.operation = "checkpoint"
         self.operation_rev = graph.rev
         self.asks_rev = graph.rev if graph.asks else 0
+        self.proposals_rev = graph.rev if project.open_proposals(graph) else 0
         self._shared: dict[tuple[int, Language], bytes] = {}
         self._snapshots: dict[Language, tuple[int, orjson.Fragment]] = {}
 
@@ -41,6 +42,8 @@ class GraphFeed:
         self.operation, self.operation_rev = change.operation, change.rev
         if any(event.kind.startswith("ask_") for event in change.events):
             self.asks_rev = change.rev
+        if any(event.kind.startswith("proposal_") for event in change.events):
+            self.proposals_rev = change.rev
         self._shared.clear()
         self._snapshots.clear()
 
@@ -82,6 +85,8 @@ class GraphFeed:
         value["nodes"] = [project.node(graph, graph.nodes[i], phase_of, limit_bytes=limit_bytes) for i in ids]
         if is_full or self.asks_rev > since:
             value["asks"] = project.open_asks(graph)
+        if self.proposals_rev > max(since, 0):
+            value["proposals"] = project.open_proposals(graph)
         value["history"] = [project.history_entry(graph, e) for e in graph.history if is_full or e.rev > since]
         if is_full:
             value["full"] = True

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.change.clauses import clauses_of
+from graphd.core.codec import dump_definition
 from graphd.core.definition import Approval, Definition, Retry
+from graphd.core.edits import Patch
 from graphd.core.plan import PLACEHOLDER, collapse
 from graphd.core.trouble import PlanTrouble, suggestion
 
 if TYPE_CHECKING:
-    from graphd_protocol.model import NodeParams
+    from graphd_protocol.model import NodeParams, NodePatch
 
 _CLAUSES: Final = {
     "gate", "verify", "output_schema", "wait", "for_each", "review", "artifacts", "writes", "isolation", "permissions",
@@ -31,6 +33,14 @@ def definitions_of(nodes: "Sequence[NodeParams]") -> tuple[Definition, ...]:
     if troubles:
         raise refused_plan(troubles)
     return collapse(made)
+
+
+def patch_of(node: "NodePatch") -> Patch:
+    """A change of one node: the keys that were sent. Raises Refused for an output schema that is none."""
+    if troubles := list(_contract_troubles(node)):
+        raise refused_plan(troubles)
+    row = dump_definition(_definition(node))
+    return Patch(node.slug, {name: row.get(name) for name in sorted(node.model_fields_set - {"slug"})})
 
 
 def refused_plan(troubles: Sequence[PlanTrouble]) -> Refused:

@@ -6,10 +6,10 @@ Source: spec protocol.md (`set`, nodes); workflow.md; execution.md, Trust 1.
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
@@ -60,25 +60,56 @@ async def plan_of(call: Call, params: "SetParams") -> Plan:
     else:
         plan = await asyncio.to_thread(_from_workflow, call, params)
     plan = _adapted(plan, params)
+    found = await service_of(call, plan.definitions, final_check=plan.terms.final_check)
+    return replace(plan, missing=found.missing, reports=found.reports)
+
+
+async def plan_of_file(call: Call, file: str, text: str | None, variables: Mapping[str, str]) -> Plan:
+    """The plan in a file, with the inputs that its graph was started with, as far as the file still asks for them."""
+    from graphd_protocol.model import SetParams
+
+    def work() -> Plan:
+        from graphd.workflows import summarise
+
+        located = located_workflow(call, None, file)
+        content = text if text is not None else located.content if located is not None else ""
+        declared = summarise(content).inputs
+        inputs = {name: value for name, value in variables.items() if name in declared}
+        try:
+            read = content.decode() if isinstance(content, bytes) else content
+        except UnicodeDecodeError:
+            read = None  # read again, and refused with the place
+        return _from_workflow(call, SetParams(file=file, text=read, inputs=inputs))
+
+    plan = await asyncio.to_thread(work)
+    found = await service_of(call, plan.definitions)
+    return replace(plan, missing=found.missing, reports=found.reports)
+
+
+class Service(NamedTuple):
+    """Who would serve the workers of a plan. Pairs of worker and value."""
+
+    missing: tuple[tuple[str, str], ...] = ()  # no installed agent, and why
+    reports: tuple[tuple[str, Reports], ...] = ()  # what its agent says of its usage
+
+
+async def service_of(call: Call, definitions: Iterable[Definition], *, final_check: bool = False) -> Service:
+    """Who serves the workers of these nodes for the caller."""
+    found = tuple(definitions)
     search_path = (await caller_environment(call)).get("PATH", os.defpath)
-    full = frozenset(definition.worker for definition in plan.definitions if definition.permissions == "full")
-    if full and not params.dry_run:
+    full = frozenset(definition.worker for definition in found if definition.permissions == "full")
+    if full:
         await call.daemon.look_for_agents(search_path, full)
-    missing, reports = await asyncio.to_thread(_served, call, plan, search_path)
-    return replace(plan, missing=missing, reports=reports)
+    return await asyncio.to_thread(_service, call, with_final(found) if final_check else found, search_path)
 
 
-def _served(
-    call: Call, plan: Plan, search_path: str
-) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, Reports], ...]]:
-    """The workers of a plan that nothing serves there, and why: for the least permissions that a node of it asks; what
-    the agents of the others say of their usage.
-    """
+def _service(call: Call, definitions: tuple[Definition, ...], search_path: str) -> Service:
+    """For the least permissions that a node of a worker asks."""
     from graphd.children.profiles.choosing import Unserved, least, serve
 
     agents = call.daemon.settings.agents
     asked: dict[str, list[Permissions]] = {}
-    for definition in with_final(plan.definitions) if plan.terms.final_check else plan.definitions:
+    for definition in definitions:
         if definition.worker:
             held = agents.workers[definition.worker].permissions
             wanted = definition.permissions or held
@@ -92,7 +123,7 @@ def _served(
             missing.append((worker, answer.reason))
         else:
             reports.append((worker, answer.reports))
-    return tuple(missing), tuple(reports)
+    return Service(tuple(missing), tuple(reports))
 
 
 def _inline(params: "SetParams", nodes: "list[NodeParams]") -> Plan:

@@ -5,10 +5,11 @@ stays true after the state moves on. Source: spec protocol.md and model.md; `gra
 account in tests.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from graphd.core.change.clauses import budget_row, clauses_row, terms_row
+from graphd.core.compare import PlanDiff
 from graphd.core.definition import Terms
 from graphd.core.events import Event
 from graphd.core.model import (
@@ -128,6 +129,7 @@ def _add_course(wire: Wire, graph: Graph, value: Node, phase_of: PhaseOf, limit_
     for name, item in (
         ("skip", value.skip),
         ("cancelReason", value.cancel_reason),
+        ("removedIn", value.removed_in),
         ("childSession", value.child_session),
         ("verdict", value.verdict),
         ("wakeAt", value.wake_at),
@@ -171,7 +173,7 @@ def header(graph: Graph) -> Wire:
         "status": graph.status,
         "planVersion": graph.plan_version,
         "rev": graph.rev,
-        "counts": {state: count for state, count in graph.counts.items() if count},
+        "counts": planned_counts(graph),
         "spent": spending(graph),
         "limits": {
             "concurrency": limits.concurrency,
@@ -200,6 +202,14 @@ def header(graph: Graph) -> Wire:
     if graph.delivery_node is not None:
         wire["deliveryNode"] = _slug(graph, graph.delivery_node)
     return wire
+
+
+def planned_counts(graph: Graph) -> dict[str, int]:
+    """How many nodes of the plan are in each state; what was removed from it is not counted."""
+    counts = dict(graph.counts)
+    for identity in graph.removed:
+        counts[graph.nodes[identity].state] -= 1
+    return {state: count for state, count in counts.items() if count}
 
 
 def _source(graph: Graph) -> Wire:
@@ -249,6 +259,47 @@ def open_asks(graph: Graph) -> list[Wire]:
     return [ask(graph, graph.asks[ask_id]) for ask_id in graph.open_asks]
 
 
+def open_proposals(graph: Graph) -> list[Wire]:
+    """The proposals that wait, in short; their asks hold them whole."""
+    return [
+        {
+            "id": item.id,
+            "author": item.action["author"],
+            "reason": item.action["reason"],
+            "planVersion": item.action["planVersion"],
+            "madeAt": item.opened_at,
+            **plan_edits(item.action["edits"]),
+        }
+        for item in (graph.asks[ask_id] for ask_id in graph.open_asks)
+        if item.kind == "proposal"
+    ]
+
+
+def plan_edits(edits: Wire) -> Wire:
+    """What a proposal would edit, by slug; what is empty is left out."""
+    wire = {
+        "add": [row["slug"] for row in edits.get("add", ())],
+        "change": [{"node": row["slug"], "fields": sorted(row["row"])} for row in edits.get("change", ())],
+        "remove": list(edits.get("remove", ())),
+        "restart": list(edits.get("restart", ())),
+        "cancelNodes": list(edits.get("cancel", ())),
+    }
+    return {name: value for name, value in wire.items() if value}
+
+
+def plan_diff(diff: PlanDiff, kept: Iterable[str] = ()) -> Wire:
+    """What becomes of a plan; what is empty is left out."""
+    wire: Wire = {
+        "added": list(diff.added),
+        "changed": [{"node": node, "fields": list(fields)} for node, fields in diff.changed],
+        "removed": [{"node": node, "reason": reason} for node, reason in diff.removed],
+        "stopped": [{"node": node, "then": then} for node, then in diff.stopped],
+        "moved": [{"node": node, "origin": origin, "state": state} for node, origin, state in diff.moved],
+        "kept": list(kept),
+    }
+    return {name: value for name, value in wire.items() if value}
+
+
 def history_entry(graph: Graph, value: HistoryEntry) -> Wire:
     """One line of the last 64."""
     wire: Wire = {"at": value.at, "rev": value.rev, "kind": value.kind}
@@ -264,6 +315,8 @@ def snapshot(graph: Graph, phase_of: PhaseOf = no_phase, *, limit_bytes: int = T
     wire = header(graph)
     wire["nodes"] = [node(graph, item, phase_of, limit_bytes=limit_bytes) for item in graph.nodes.values()]
     wire["asks"] = open_asks(graph)
+    if proposals := open_proposals(graph):
+        wire["proposals"] = proposals
     wire["history"] = [history_entry(graph, item) for item in graph.history]
     return wire
 

@@ -22,7 +22,8 @@ from graphd.server.project import Wire
 from graphd.server.subscriptions import Subscriptions
 
 GROUPS: Final = (
-    "graphs", "steer", "signals", "people", "look", "workflows", "daemon", "agents", "subscribe", "interchange", "draw"
+    "graphs", "steer", "signals", "people", "replan", "look", "workflows", "daemon", "agents", "subscribe",
+    "interchange", "draw",
 )  # fmt: skip
 EVERYBODY: Final[frozenset[Principal]] = frozenset({"user", "agent", "attempt"})
 CALLERS: Final[frozenset[Principal]] = frozenset({"user", "agent"})

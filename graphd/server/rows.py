@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from graphd.base.text import t
 from graphd.core.model import Attempt, Graph, Node
-from graphd.server.project import PhaseOf, Wire
+from graphd.server.project import PhaseOf, Wire, planned_counts
 from graphd.server.words import named
 from graphd_protocol.states import VERB_TABLE
 
@@ -62,8 +62,9 @@ def _command(title: str, command: str, arguments: Wire, *, enabled: bool) -> Wir
 
 def graph_row(graph: Graph) -> Wire:
     """One graph: its title, and how far it is."""
-    settled = sum(graph.counts.get(state, 0) for state in ("achieved", "failed", "blocked", "skipped", "cancelled"))
-    values: dict[str, Any] = {"status": graph.status, "settled": settled, "all": len(graph.nodes)}
+    counts = planned_counts(graph)
+    settled = sum(counts.get(state, 0) for state in ("achieved", "failed", "blocked", "skipped", "cancelled"))
+    values: dict[str, Any] = {"status": graph.status, "settled": settled, "all": len(graph.nodes) - len(graph.removed)}
     description = t("{status}, {settled} of {all}", **values)
     if failed := graph.counts.get("failed", 0):
         description = t("{status}, {settled} of {all}, {failed} failed", **values, failed=failed)
@@ -111,7 +112,8 @@ def _wish(graph: Graph) -> str | None:
 
 def node_rows(graph: Graph, layer_of: Mapping[str, int], phase_of: PhaseOf) -> list[Wire]:
     """The nodes, layer by layer; of more than ROWS_LIMIT those that tell most, and one row for the rest."""
-    nodes = sorted(graph.nodes.values(), key=lambda node: (layer_of.get(node.id, len(layer_of)), node.index))
+    known = (node for node in graph.nodes.values() if node.removed_in is None)
+    nodes = sorted(known, key=lambda node: (layer_of.get(node.id, len(layer_of)), node.index))
     shown = nodes
     if len(nodes) > ROWS_LIMIT:
         telling = [node for node in nodes if node.state in _TELLING][:ROWS_LIMIT]

@@ -54,7 +54,6 @@ class _Mark:
     """What is stored of a graph, as far as the next commit has to know."""
 
     base_rev: int = 0
-    plan_version: int = -1
     is_ended: bool = False
 
 
@@ -127,7 +126,7 @@ class Log:
     def _add_graph(self, write: _Write, graph: Graph, events: Sequence[Event]) -> None:
         touched = rows.Touched(events)
         mark = self._marks.get(graph.id, _Mark())
-        nodes: Iterable[str] = graph.nodes if mark.plan_version != graph.plan_version else touched.nodes
+        nodes: Iterable[str] = graph.nodes if touched.is_whole_plan else touched.nodes
         write.add(rows.INSERT_EVENT, [rows.event_row(event) for event in events])
         write.add(rows.UPSERT_NODE, [rows.node_row(graph, graph.nodes[node]) for node in nodes])
         # By number: an attempt settles before the next one of its node starts, as the schema's guard wants it.
@@ -142,7 +141,7 @@ class Log:
             with _collector_paused():
                 write.add(_INSERT_BASE, [(graph.id, graph.rev, rows.base_text(graph))])
             write.add(_DROP_OLD_BASES, [(graph.id, graph.rev)])
-        write.marks[graph.id] = _Mark(base_rev, graph.plan_version, graph.is_ended)
+        write.marks[graph.id] = _Mark(base_rev, graph.is_ended)
 
     def _add_cleared(self, write: _Write, changes: Iterable[Change], state: State) -> None:
         gone = dict.fromkeys(change.graph for change in changes if change.graph not in state.graphs)
@@ -195,10 +194,7 @@ class Log:
                 evolve(state, rows.event_of(row))
         derive.rebuild_state(state)
         state.graphs = dict(sorted(state.graphs.items(), key=lambda item: (item[1].created_at, item[0])))
-        self._marks = {
-            graph.id: _Mark(base_revs.get(graph.id, 0), graph.plan_version, graph.is_ended)
-            for graph in state.graphs.values()
-        }
+        self._marks = {graph.id: _Mark(base_revs.get(graph.id, 0), graph.is_ended) for graph in state.graphs.values()}
         return state
 
     @contextmanager

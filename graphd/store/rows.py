@@ -120,9 +120,10 @@ class Touched:
     one `id`), delivery events `id` or `deliveries`.
     """
 
-    __slots__ = ("asks", "attempts", "deliveries", "nodes")
+    __slots__ = ("asks", "attempts", "deliveries", "is_whole_plan", "nodes")
 
     def __init__(self, events: Iterable[Event]) -> None:
+        self.is_whole_plan = False  # all nodes are new: the event that installs them names none
         self.nodes: dict[str, None] = {}
         self.attempts: dict[AttemptKey, None] = {}
         self.asks: dict[str, None] = {}
@@ -136,7 +137,9 @@ class Touched:
             self.nodes[event.node] = None
             if "number" in payload and "role" in payload:
                 self.attempts[(event.node, payload["role"], payload["number"])] = None
-        if event.kind.startswith("ask_"):
+        if event.kind == "plan_installed":
+            self.is_whole_plan = True
+        elif event.kind.startswith("ask_"):
             self.asks[payload.get("ask") or payload["id"]] = None
         elif event.kind == "delivery_created":
             self.deliveries[payload["id"]] = None

@@ -18,7 +18,7 @@ from graphd.workflows.diagnostics import Findings, Place
 MAX_BYTES: Final = 1_000_000
 MAX_DEPTH: Final = 20
 _DEPTH_HINT: Final = t("a workflow needs no more than 8")
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # YAML's printable characters, less the three line ends that editors do not show as such.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _NO_KEY = re.compile(r"(?:~|null|Null|NULL|true|True|TRUE|false|False|FALSE|[-+]?[0-9][0-9_]*(?:\.[0-9]*)?|)\Z")
@@ -130,7 +130,7 @@ def compose(text: str, findings: Findings) -> YamlNode | None:
 
 def _events(text: str) -> Iterator[Any]:
     """What `yaml.parse` gives, with one call into the loader an event instead of two."""
-    loader: Any = _LOADER(text)
+    loader: Any = LOADER(text)
     try:
         yield from iter(loader.get_event, None)
     finally:

@@ -69,6 +69,7 @@ class Notification:
 _GRAPH: Final = ("notFound", "ambiguous")
 _MUTATION: Final = (*_GRAPH, "conflict", "invalidTransition", "requestIdReused")
 _FILE: Final = ("notFound",)
+_PLAN: Final = ("invalidPlan", "agentMissing")
 
 REQUESTS: Final[tuple[Request, ...]] = (
     Request(
@@ -158,6 +159,58 @@ REQUESTS: Final[tuple[Request, ...]] = (
         errors=_MUTATION,
     ),
     Request("workgraph/clear", "ClearParams", "MutationResult", "As cancel, then a tombstone.", errors=_MUTATION),
+    Request(
+        "workgraph/extend",
+        "ExtendParams",
+        "MutationResult",
+        "Add nodes, as a new plan version; a complete graph opens again.",
+        errors=(*_MUTATION, *_PLAN),
+    ),
+    Request(
+        "workgraph/replan",
+        "ReplanParams",
+        "MutationResult",
+        "Add, change, remove, restart and cancel nodes, as one plan version.",
+        errors=(*_MUTATION, *_PLAN, "capacity"),
+    ),
+    Request(
+        "workgraph/apply",
+        "ApplyParams",
+        "MutationResult",
+        "What changed in a workflow file since its graph was started, as a proposal; none where nothing did.",
+        errors=(*_MUTATION, *_PLAN, "capacity", "inputMissing"),
+    ),
+    Request(
+        "workgraph/accept",
+        "AcceptParams",
+        "MutationResult",
+        "Carry a proposal out as one replan, checked anew.",
+        errors=(*_MUTATION, *_PLAN, "capacity", "askGone"),
+        callers=PEOPLE,
+    ),
+    Request(
+        "workgraph/dismiss",
+        "DismissParams",
+        "MutationResult",
+        "A proposal is not wanted.",
+        errors=(*_MUTATION, "askGone"),
+        callers=PEOPLE,
+    ),
+    Request(
+        "workgraph/rerun",
+        "RerunParams",
+        "MutationResult",
+        "The plan of a graph, as it is now, as a new graph.",
+        errors=(*_GRAPH, "conflict", "requestIdReused", "alreadyExists", *_PLAN),
+    ),
+    Request(
+        "workgraph/save",
+        "SaveParams",
+        "SaveResult",
+        "Write the plan of a graph as a workflow file; never over another one unless `force` says so.",
+        errors=(*_GRAPH, "alreadyExists"),
+        callers=PEOPLE,
+    ),
     Request(
         "workgraph/finish",
         "FinishParams",

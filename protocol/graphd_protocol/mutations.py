@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from graphd_protocol.clauses import Approval, Budget, ForEach, Gate, Pruned, Review, Verify, Wait
+from graphd_protocol.plan_diffs import PlanDiff
 from graphd_protocol.states import Permissions
 from graphd_protocol.values import Limits, Retry, Snapshot, Wire
 
@@ -163,3 +164,7 @@ class MutationResult(Wire):
     stopping: list[str] | None = None
     """Nodes whose processes have still to end."""
     preview: Snapshot | None = None
+    diff: PlanDiff | None = None
+    """What edits of the plan come to; of a dry run, and of `apply`."""
+    proposal: str | None = None
+    """What waits to be accepted."""

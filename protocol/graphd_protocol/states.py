@@ -23,7 +23,7 @@ Phase: TypeAlias = Literal[
     "merging", "joining", "stopping", "stuck", "queued", "cooling_down",
 ]  # fmt: skip
 StopReason: TypeAlias = Literal[
-    "pause", "cancel", "clear", "timeout", "budget", "required_failure", "end_of_turn", "weather"
+    "pause", "cancel", "clear", "timeout", "budget", "required_failure", "end_of_turn", "weather", "replan"
 ]
 StopVerb: TypeAlias = Literal["budget", "pause", "cancel", "clear"]
 ActorKind: TypeAlias = Literal["person", "agent", "attempt", "daemon", "policy"]
@@ -50,7 +50,7 @@ NODE_MOVES: Final[frozenset[tuple[str, str]]] = frozenset(
         ("ready", "cancelled"), ("ready", "waiting"), ("running", "achieved"), ("running", "failed"),
         ("running", "ready"), ("running", "waiting"), ("running", "cancelled"), ("achieved", "waiting"),
         ("failed", "waiting"), ("skipped", "waiting"), ("blocked", "waiting"), ("cancelled", "waiting"),
-        ("blocked", "skipped"), ("blocked", "cancelled"),
+        ("blocked", "skipped"), ("blocked", "cancelled"), ("failed", "cancelled"),
     ]
 )  # fmt: skip
 
@@ -87,6 +87,14 @@ VERB_TABLE: Final[dict[str, dict[str, Admission]]] = {
     "step": {
         "active": "yes", "user_paused": "yes", "infra_paused": "yes", "blocked": "no", "budget_limited": "no",
         "complete": "no", "cancelled": "no",
+    },
+    "extend": {
+        "active": "yes", "user_paused": "stays", "infra_paused": "stays", "blocked": "then_active",
+        "budget_limited": "stays", "complete": "reopens", "cancelled": "no",
+    },
+    "replan": {
+        "active": "yes", "user_paused": "stays", "infra_paused": "stays", "blocked": "then_active",
+        "budget_limited": "stays", "complete": "no", "cancelled": "no",
     },
     "finish": _UNTIL_ENDED,
     "extendTimeout": _UNTIL_ENDED,

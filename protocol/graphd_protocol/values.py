@@ -103,6 +103,8 @@ class Node(Wire):
     skip: SkipReason | None = None
     cancel_reason: str | None = None
     blocked_by: str | None = None
+    removed_in: int | None = None
+    """The plan version that took it out of the plan; views hide it."""
     child_session: str | None = None
     discovered_from: list[str] = []
     timeout_ms: int
@@ -255,6 +257,7 @@ class Snapshot(Header):
 
     nodes: list[Node]
     proposals: list[dict[str, Any]] = []
+    """Each a `Proposal`: edits that wait for acceptance."""
     asks: list[Ask] = Field(default=[], json_schema_extra={"alwaysThere": True})
     """The open ones."""
     history: list[HistoryEntry]

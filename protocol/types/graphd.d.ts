@@ -1,5 +1,20 @@
 // Written by `make generate` from protocol/protocol.json. Fields that say nothing are left out of results.
 
+/** `workgraph/accept`. */
+export interface AcceptParams {
+  graph?: string | null;
+  /** Refused with `conflict` where the graph is at another one. */
+  expectedRev?: number | null;
+  expectedPlan?: number | null;
+  /** Applied once, whatever happens to the connection. */
+  requestId?: string | null;
+  /** Answer with a `preview`, change nothing. */
+  dryRun?: boolean;
+  /** Answer when the last process has ended, or after a while. */
+  settle?: boolean;
+  proposal: string;
+}
+
 /** `workgraph/acknowledge`: these are not sent again. Repeating it is harmless. */
 export interface AcknowledgeParams {
   deliveries: string[];
@@ -52,6 +67,23 @@ export interface AgentEntry {
 /** `workgraph/agents`. Programs are started with `probe` alone, which asks each for its version and capabilities. */
 export interface AgentsParams {
   probe?: boolean;
+}
+
+/** `workgraph/apply`: the plan in a file against the graph that was started from it; answers with a proposal. */
+export interface ApplyParams {
+  graph?: string | null;
+  /** Refused with `conflict` where the graph is at another one. */
+  expectedRev?: number | null;
+  expectedPlan?: number | null;
+  /** Applied once, whatever happens to the connection. */
+  requestId?: string | null;
+  /** Answer with a `preview`, change nothing. */
+  dryRun?: boolean;
+  /** Answer when the last process has ended, or after a while. */
+  settle?: boolean;
+  file: string;
+  /** The bytes of the file as they were read. */
+  text?: string | null;
 }
 
 /** A person is asked before the node takes a slot. */
@@ -235,6 +267,13 @@ export interface Changed {
   cleared?: Tombstone | null;
 }
 
+/** A node that is defined anew. */
+export interface ChangedNode {
+  node: string;
+  /** Which keys of it differ. */
+  fields: string[];
+}
+
 /** One line of the doctor. */
 export interface Check {
   id: string;
@@ -325,6 +364,22 @@ export interface Diagnostic {
   hint: string;
 }
 
+/** `workgraph/dismiss`. */
+export interface DismissParams {
+  graph?: string | null;
+  /** Refused with `conflict` where the graph is at another one. */
+  expectedRev?: number | null;
+  expectedPlan?: number | null;
+  /** Applied once, whatever happens to the connection. */
+  requestId?: string | null;
+  /** Answer with a `preview`, change nothing. */
+  dryRun?: boolean;
+  /** Answer when the last process has ended, or after a while. */
+  settle?: boolean;
+  proposal: string;
+  reason?: string | null;
+}
+
 /** `graphd/doctor`: `report` adds rows that help whoever reads a bug report, free of users' text. */
 export interface DoctorParams {
   report?: boolean;
@@ -404,6 +459,21 @@ export interface ExportParams {
 /** `workgraph/change` lines, each one JSON text. */
 export interface ExportResult {
   lines: string[];
+}
+
+/** `workgraph/extend`. */
+export interface ExtendParams {
+  graph?: string | null;
+  /** Refused with `conflict` where the graph is at another one. */
+  expectedRev?: number | null;
+  expectedPlan?: number | null;
+  /** Applied once, whatever happens to the connection. */
+  requestId?: string | null;
+  /** Answer with a `preview`, change nothing. */
+  dryRun?: boolean;
+  /** Answer when the last process has ended, or after a while. */
+  settle?: boolean;
+  nodes: NodeParams[];
 }
 
 /** `workgraph/extendTimeout`. */
@@ -640,6 +710,13 @@ export interface ListResult {
   next?: string | null;
 }
 
+/** A node whose state changes at once. */
+export interface MovedNode {
+  node: string;
+  origin: NodeState;
+  state: NodeState;
+}
+
 /** What a mutation answers, after its commit. */
 export interface MutationResult {
   graph: string;
@@ -647,6 +724,10 @@ export interface MutationResult {
   /** Nodes whose processes have still to end. */
   stopping?: string[] | null;
   preview?: Snapshot | null;
+  /** What edits of the plan come to; of a dry run, and of `apply`. */
+  diff?: PlanDiff | null;
+  /** What waits to be accepted. */
+  proposal?: string | null;
 }
 
 /** One node as the snapshot shows it. */
@@ -670,6 +751,8 @@ export interface Node {
   skip?: SkipReason | null;
   cancelReason?: string | null;
   blockedBy?: string | null;
+  /** The plan version that took it out of the plan; views hide it. */
+  removedIn?: number | null;
   childSession?: string | null;
   discoveredFrom?: string[];
   timeoutMs: number;
@@ -721,6 +804,42 @@ export interface NodeActivity {
 
 /** A node given inline to `set`. */
 export interface NodeParams {
+  slug: string;
+  spec?: string;
+  title?: string;
+  /** Default: `shell`; nobody for a node that waits. */
+  worker?: string | null;
+  needs?: string[];
+  condition?: string | null;
+  required?: boolean;
+  timeoutMs?: number;
+  hardTimeoutMs?: number | null;
+  retry?: RetryInput;
+  onLost?: OnLost;
+  priority?: number;
+  inputMapping?: Record<string, string>;
+  reportToParent?: boolean;
+  gate?: GateInput | null;
+  verify?: VerifyInput | null;
+  outputSchema?: Record<string, unknown> | null;
+  approval?: boolean | ApprovalInput | null;
+  /** A node that waits has no spec and no worker. */
+  wait?: WaitInput | null;
+  forEach?: ForEachInput | null;
+  review?: ReviewInput | null;
+  artifacts?: string[];
+  writes?: string[];
+  isolation?: "none" | "graph" | "node" | null;
+  permissions?: Permissions | null;
+  model?: string | null;
+  thinking?: "low" | "medium" | "high" | "max" | null;
+  mode?: string | null;
+  maxToolCalls?: number | null;
+  unattendedExtensions?: number | null;
+}
+
+/** A change of one node: the keys that are sent, beside the name; null puts one back to its default. */
+export interface NodePatch {
   slug: string;
   spec?: string;
   title?: string;
@@ -900,6 +1019,17 @@ export interface PlacedNode {
   state: NodeState;
 }
 
+/** What becomes of a plan, by slug. */
+export interface PlanDiff {
+  added?: string[];
+  changed?: ChangedNode[];
+  removed?: RemovedNode[];
+  stopped?: StoppedNode[];
+  moved?: MovedNode[];
+  /** At rest, and no longer in the file: what is done stays. */
+  kept?: string[];
+}
+
 /** Zero-based line and character, in UTF-16 code units as LSP counts. */
 export interface Position {
   line: number;
@@ -962,7 +1092,52 @@ export interface ReleaseParams {
   pids: number[];
 }
 
+/** A node that leaves the plan, and why. */
+export interface RemovedNode {
+  node: string;
+  reason: string;
+}
+
+/** `workgraph/replan`: all of it happens as one plan version, or nothing. */
+export interface ReplanParams {
+  graph?: string | null;
+  /** Refused with `conflict` where the graph is at another one. */
+  expectedRev?: number | null;
+  expectedPlan?: number | null;
+  /** Applied once, whatever happens to the connection. */
+  requestId?: string | null;
+  /** Answer with a `preview`, change nothing. */
+  dryRun?: boolean;
+  /** Answer when the last process has ended, or after a while. */
+  settle?: boolean;
+  add?: NodeParams[];
+  change?: NodePatch[];
+  remove?: RemovedNode[];
+  /** With every node that read their output. */
+  restart?: string[];
+  /** They stay in the plan, and may be retried. */
+  cancelNodes?: string[];
+  /** A paused graph goes on. */
+  resume?: boolean;
+  reason?: string | null;
+}
+
 export type Reports = "tokens" | "cost" | "both" | "none" | "not_applicable";
+
+/** `workgraph/rerun`: the plan as the graph has it now, as a new graph. */
+export interface RerunParams {
+  graph?: string | null;
+  /** Refused with `conflict` where the graph is at another one. */
+  expectedRev?: number | null;
+  expectedPlan?: number | null;
+  /** Applied once, whatever happens to the connection. */
+  requestId?: string | null;
+  /** Answer with a `preview`, change nothing. */
+  dryRun?: boolean;
+  /** Answer when the last process has ended, or after a while. */
+  settle?: boolean;
+  start?: boolean;
+}
 
 /** `workgraph/respond`: the first valid answer counts. `actionHash` binds it to what was shown. */
 export interface RespondParams {
@@ -1049,6 +1224,22 @@ export interface RevokeParams {
 }
 
 export type Role = "worker" | "verifier" | "planner" | "judge" | "hook" | "aside";
+
+/** `workgraph/save`: writes `.agents/workflows/NAME.yaml` in the workspace. */
+export interface SaveParams {
+  graph?: string | null;
+  name: string;
+  /** Put it in the place of a file that is there. */
+  force?: boolean;
+  /** Answer with the text, write nothing. */
+  dryRun?: boolean;
+}
+
+/** The file, and what it says. */
+export interface SaveResult {
+  path: string;
+  text: string;
+}
 
 /**
  * `workgraph/set`: exactly one of workflow, file, text and nodes; `file` with `text` are a file's bytes as read.
@@ -1144,6 +1335,7 @@ export interface Snapshot {
   createdAt: number;
   updatedAt: number;
   nodes: Node[];
+  /** Each a `Proposal`: edits that wait for acceptance. */
   proposals?: Record<string, unknown>[];
   /** The open ones. */
   asks: Ask[];
@@ -1198,6 +1390,12 @@ export interface StopParams {
 }
 
 export type StopVerb = "budget" | "pause" | "cancel" | "clear";
+
+/** A running node whose process ends first; what it is then. */
+export interface StoppedNode {
+  node: string;
+  then: NodeState;
+}
 
 /** A stop that was wished for; `left` names the nodes whose trees are not yet proven empty. */
 export interface Stopping {
@@ -1396,6 +1594,20 @@ export interface Requests {
   "workgraph/cancel": { params: CancelParams; result: MutationResult };
   /** As cancel, then a tombstone. */
   "workgraph/clear": { params: ClearParams; result: MutationResult };
+  /** Add nodes, as a new plan version; a complete graph opens again. */
+  "workgraph/extend": { params: ExtendParams; result: MutationResult };
+  /** Add, change, remove, restart and cancel nodes, as one plan version. */
+  "workgraph/replan": { params: ReplanParams; result: MutationResult };
+  /** What changed in a workflow file since its graph was started, as a proposal; none where nothing did. */
+  "workgraph/apply": { params: ApplyParams; result: MutationResult };
+  /** Carry a proposal out as one replan, checked anew. */
+  "workgraph/accept": { params: AcceptParams; result: MutationResult };
+  /** A proposal is not wanted. */
+  "workgraph/dismiss": { params: DismissParams; result: MutationResult };
+  /** The plan of a graph, as it is now, as a new graph. */
+  "workgraph/rerun": { params: RerunParams; result: MutationResult };
+  /** Write the plan of a graph as a workflow file; never over another one unless `force` says so. */
+  "workgraph/save": { params: SaveParams; result: SaveResult };
   /** Skip what has not started, let what runs end. */
   "workgraph/finish": { params: FinishParams; result: MutationResult };
   /** A person declares a stuck process tree dead, naming exactly its pids. */

@@ -1,6 +1,16 @@
 ---@meta graphd
 -- Written by `make generate` from protocol/protocol.json. Results leave out what says nothing.
 
+--- `workgraph/accept`.
+---@class graphd.AcceptParams
+---@field graph? string|nil
+---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.
+---@field expectedPlan? integer|nil
+---@field requestId? string|nil Applied once, whatever happens to the connection.
+---@field dryRun? boolean Answer with a `preview`, change nothing.
+---@field settle? boolean Answer when the last process has ended, or after a while.
+---@field proposal string
+
 --- `workgraph/acknowledge`: these are not sent again. Repeating it is harmless.
 ---@class graphd.AcknowledgeParams
 ---@field deliveries string[]
@@ -47,6 +57,17 @@
 --- `workgraph/agents`. Programs are started with `probe` alone, which asks each for its version and capabilities.
 ---@class graphd.AgentsParams
 ---@field probe? boolean
+
+--- `workgraph/apply`: the plan in a file against the graph that was started from it; answers with a proposal.
+---@class graphd.ApplyParams
+---@field graph? string|nil
+---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.
+---@field expectedPlan? integer|nil
+---@field requestId? string|nil Applied once, whatever happens to the connection.
+---@field dryRun? boolean Answer with a `preview`, change nothing.
+---@field settle? boolean Answer when the last process has ended, or after a while.
+---@field file string
+---@field text? string|nil The bytes of the file as they were read.
 
 --- A person is asked before the node takes a slot.
 ---@class graphd.Approval
@@ -213,6 +234,11 @@
 ---@field full? boolean|nil `nodes` holds every node: forget what is held.
 ---@field cleared? graphd.Tombstone|nil The graph is gone.
 
+--- A node that is defined anew.
+---@class graphd.ChangedNode
+---@field node string
+---@field fields string[] Which keys of it differ.
+
 --- One line of the doctor.
 ---@class graphd.Check
 ---@field id string
@@ -292,6 +318,17 @@
 ---@field message string
 ---@field hint string
 
+--- `workgraph/dismiss`.
+---@class graphd.DismissParams
+---@field graph? string|nil
+---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.
+---@field expectedPlan? integer|nil
+---@field requestId? string|nil Applied once, whatever happens to the connection.
+---@field dryRun? boolean Answer with a `preview`, change nothing.
+---@field settle? boolean Answer when the last process has ended, or after a while.
+---@field proposal string
+---@field reason? string|nil
+
 --- `graphd/doctor`: `report` adds rows that help whoever reads a bug report, free of users' text.
 ---@class graphd.DoctorParams
 ---@field report? boolean
@@ -350,6 +387,16 @@
 --- `workgraph/change` lines, each one JSON text.
 ---@class graphd.ExportResult
 ---@field lines string[]
+
+--- `workgraph/extend`.
+---@class graphd.ExtendParams
+---@field graph? string|nil
+---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.
+---@field expectedPlan? integer|nil
+---@field requestId? string|nil Applied once, whatever happens to the connection.
+---@field dryRun? boolean Answer with a `preview`, change nothing.
+---@field settle? boolean Answer when the last process has ended, or after a while.
+---@field nodes graphd.NodeParams[]
 
 --- `workgraph/extendTimeout`.
 ---@class graphd.ExtendTimeoutParams
@@ -558,12 +605,20 @@
 ---@field graphs graphd.Header[]
 ---@field next? string|nil
 
+--- A node whose state changes at once.
+---@class graphd.MovedNode
+---@field node string
+---@field origin graphd.NodeState
+---@field state graphd.NodeState
+
 --- What a mutation answers, after its commit.
 ---@class graphd.MutationResult
 ---@field graph string
 ---@field rev integer
 ---@field stopping? string[]|nil Nodes whose processes have still to end.
 ---@field preview? graphd.Snapshot|nil
+---@field diff? graphd.PlanDiff|nil What edits of the plan come to; of a dry run, and of `apply`.
+---@field proposal? string|nil What waits to be accepted.
 
 --- One node as the snapshot shows it.
 ---@class graphd.Node
@@ -584,6 +639,7 @@
 ---@field skip? graphd.SkipReason|nil
 ---@field cancelReason? string|nil
 ---@field blockedBy? string|nil
+---@field removedIn? integer|nil The plan version that took it out of the plan; views hide it.
 ---@field childSession? string|nil
 ---@field discoveredFrom? string[]
 ---@field timeoutMs integer
@@ -627,6 +683,39 @@
 
 --- A node given inline to `set`.
 ---@class graphd.NodeParams
+---@field slug string
+---@field spec? string
+---@field title? string
+---@field worker? string|nil Default: `shell`; nobody for a node that waits.
+---@field needs? string[]
+---@field condition? string|nil
+---@field required? boolean
+---@field timeoutMs? integer
+---@field hardTimeoutMs? integer|nil
+---@field retry? graphd.RetryInput
+---@field onLost? graphd.OnLost
+---@field priority? integer
+---@field inputMapping? table<string, string>
+---@field reportToParent? boolean
+---@field gate? graphd.GateInput|nil
+---@field verify? graphd.VerifyInput|nil
+---@field outputSchema? table<string, any>|nil
+---@field approval? boolean|graphd.ApprovalInput|nil
+---@field wait? graphd.WaitInput|nil A node that waits has no spec and no worker.
+---@field forEach? graphd.ForEachInput|nil
+---@field review? graphd.ReviewInput|nil
+---@field artifacts? string[]
+---@field writes? string[]
+---@field isolation? "none"|"graph"|"node"|nil
+---@field permissions? graphd.Permissions|nil
+---@field model? string|nil
+---@field thinking? "low"|"medium"|"high"|"max"|nil
+---@field mode? string|nil
+---@field maxToolCalls? integer|nil
+---@field unattendedExtensions? integer|nil
+
+--- A change of one node: the keys that are sent, beside the name; null puts one back to its default.
+---@class graphd.NodePatch
 ---@field slug string
 ---@field spec? string
 ---@field title? string
@@ -808,6 +897,15 @@
 ---@field label string
 ---@field state graphd.NodeState
 
+--- What becomes of a plan, by slug.
+---@class graphd.PlanDiff
+---@field added? string[]
+---@field changed? graphd.ChangedNode[]
+---@field removed? graphd.RemovedNode[]
+---@field stopped? graphd.StoppedNode[]
+---@field moved? graphd.MovedNode[]
+---@field kept? string[] At rest, and no longer in the file: what is done stays.
+
 --- Zero-based line and character, in UTF-16 code units as LSP counts.
 ---@class graphd.Position
 ---@field line integer
@@ -858,12 +956,43 @@
 ---@field node string
 ---@field pids integer[]
 
+--- A node that leaves the plan, and why.
+---@class graphd.RemovedNode
+---@field node string
+---@field reason string
+
+--- `workgraph/replan`: all of it happens as one plan version, or nothing.
+---@class graphd.ReplanParams
+---@field graph? string|nil
+---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.
+---@field expectedPlan? integer|nil
+---@field requestId? string|nil Applied once, whatever happens to the connection.
+---@field dryRun? boolean Answer with a `preview`, change nothing.
+---@field settle? boolean Answer when the last process has ended, or after a while.
+---@field add? graphd.NodeParams[]
+---@field change? graphd.NodePatch[]
+---@field remove? graphd.RemovedNode[]
+---@field restart? string[] With every node that read their output.
+---@field cancelNodes? string[] They stay in the plan, and may be retried.
+---@field resume? boolean A paused graph goes on.
+---@field reason? string|nil
+
 ---@alias graphd.Reports
 ---| "tokens"
 ---| "cost"
 ---| "both"
 ---| "none"
 ---| "not_applicable"
+
+--- `workgraph/rerun`: the plan as the graph has it now, as a new graph.
+---@class graphd.RerunParams
+---@field graph? string|nil
+---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.
+---@field expectedPlan? integer|nil
+---@field requestId? string|nil Applied once, whatever happens to the connection.
+---@field dryRun? boolean Answer with a `preview`, change nothing.
+---@field settle? boolean Answer when the last process has ended, or after a while.
+---@field start? boolean
 
 --- `workgraph/respond`: the first valid answer counts. `actionHash` binds it to what was shown.
 ---@class graphd.RespondParams
@@ -936,6 +1065,18 @@
 ---| "judge"
 ---| "hook"
 ---| "aside"
+
+--- `workgraph/save`: writes `.agents/workflows/NAME.yaml` in the workspace.
+---@class graphd.SaveParams
+---@field graph? string|nil
+---@field name string
+---@field force? boolean Put it in the place of a file that is there.
+---@field dryRun? boolean Answer with the text, write nothing.
+
+--- The file, and what it says.
+---@class graphd.SaveResult
+---@field path string
+---@field text string
 
 --- `workgraph/set`: exactly one of workflow, file, text and nodes; `file` with `text` are a file's bytes as read.
 ---
@@ -1016,7 +1157,7 @@
 ---@field createdAt integer
 ---@field updatedAt integer
 ---@field nodes graphd.Node[]
----@field proposals? table<string, any>[]
+---@field proposals? table<string, any>[] Each a `Proposal`: edits that wait for acceptance.
 ---@field asks graphd.Ask[] The open ones.
 ---@field history graphd.HistoryEntry[] The last 64.
 
@@ -1060,6 +1201,11 @@
 ---| "pause"
 ---| "cancel"
 ---| "clear"
+
+--- A running node whose process ends first; what it is then.
+---@class graphd.StoppedNode
+---@field node string
+---@field then graphd.NodeState
 
 --- A stop that was wished for; `left` names the nodes whose trees are not yet proven empty.
 ---@class graphd.Stopping
@@ -1218,6 +1364,13 @@
 ---@field ["workgraph/retry"] fun(params: graphd.RetryParams): graphd.MutationResult Try one node again with what hung on it, or all that failed or is blocked.
 ---@field ["workgraph/cancel"] fun(params: graphd.CancelParams): graphd.MutationResult Stop all and settle the rest; `cancelled` once the last process tree is proven empty.
 ---@field ["workgraph/clear"] fun(params: graphd.ClearParams): graphd.MutationResult As cancel, then a tombstone.
+---@field ["workgraph/extend"] fun(params: graphd.ExtendParams): graphd.MutationResult Add nodes, as a new plan version; a complete graph opens again.
+---@field ["workgraph/replan"] fun(params: graphd.ReplanParams): graphd.MutationResult Add, change, remove, restart and cancel nodes, as one plan version.
+---@field ["workgraph/apply"] fun(params: graphd.ApplyParams): graphd.MutationResult What changed in a workflow file since its graph was started, as a proposal; none where nothing did.
+---@field ["workgraph/accept"] fun(params: graphd.AcceptParams): graphd.MutationResult Carry a proposal out as one replan, checked anew.
+---@field ["workgraph/dismiss"] fun(params: graphd.DismissParams): graphd.MutationResult A proposal is not wanted.
+---@field ["workgraph/rerun"] fun(params: graphd.RerunParams): graphd.MutationResult The plan of a graph, as it is now, as a new graph.
+---@field ["workgraph/save"] fun(params: graphd.SaveParams): graphd.SaveResult Write the plan of a graph as a workflow file; never over another one unless `force` says so.
 ---@field ["workgraph/finish"] fun(params: graphd.FinishParams): graphd.MutationResult Skip what has not started, let what runs end.
 ---@field ["workgraph/release"] fun(params: graphd.ReleaseParams): graphd.MutationResult A person declares a stuck process tree dead, naming exactly its pids.
 ---@field ["workgraph/asks"] fun(params: graphd.AsksParams): graphd.Ask[] What waits for a person, oldest first; or what stands.

@@ -26,7 +26,7 @@ MOVES = {
     "ready": {"running", "failed", "skipped", "cancelled", "waiting"},
     "running": {"achieved", "failed", "ready", "waiting", "cancelled"},
     "achieved": {"waiting"},
-    "failed": {"waiting"},
+    "failed": {"waiting", "cancelled"},
     "blocked": {"waiting", "cancelled", "skipped"},
     "skipped": {"waiting"},
     "cancelled": {"waiting"},
@@ -45,7 +45,7 @@ def picture(state: State) -> dict[str, Any]:
     """All of a state that counts: everything but the heaps, which are rebuilt when stale."""
     derived = {
         graph.id: [
-            graph.counts, list(graph.live), sorted(graph.ready),
+            graph.counts, list(graph.live), sorted(graph.ready), sorted(graph.removed),
             {n.id: (sorted(n.dependants), n.unsettled, n.rank) for n in graph.nodes.values()},
         ]
         for graph in state.graphs.values()

@@ -9,17 +9,23 @@ from typing import Any
 
 # model.md, Verbs: which status takes which verb. `top_up` and `step` are not in this issue.
 TAKES: dict[str, dict[str, str]] = {
-    "active": {"pause": "yes", "retry": "yes", "finish": "yes", "cancel": "yes", "clear": "yes"},
-    "user_paused": {
-        "pause": "stop over drain", "resume": "yes", "retry": "stays", "finish": "yes", "cancel": "yes",
+    "active": {
+        "extend": "yes", "replan": "yes", "pause": "yes", "retry": "yes", "finish": "yes", "cancel": "yes",
         "clear": "yes",
     },
-    "infra_paused": {"resume": "yes", "retry": "stays", "finish": "yes", "cancel": "yes", "clear": "yes"},
-    "blocked": {
-        "pause": "yes", "resume": "if something can start", "retry": "then active", "finish": "yes",
-        "cancel": "yes", "clear": "yes",
+    "user_paused": {
+        "extend": "stays", "replan": "stays", "pause": "stop over drain", "resume": "yes", "retry": "stays",
+        "finish": "yes", "cancel": "yes", "clear": "yes",
     },
-    "complete": {"retry": "reopens", "clear": "yes"},
+    "infra_paused": {
+        "extend": "stays", "replan": "stays", "resume": "yes", "retry": "stays", "finish": "yes", "cancel": "yes",
+        "clear": "yes",
+    },
+    "blocked": {
+        "extend": "then active", "replan": "then active", "pause": "yes", "resume": "if something can start",
+        "retry": "then active", "finish": "yes", "cancel": "yes", "clear": "yes",
+    },
+    "complete": {"extend": "reopens", "retry": "reopens", "clear": "yes"},
     "cancelled": {"clear": "yes"},
 }  # fmt: skip
 STRENGTH = {"pause": 1, "cancel": 2, "clear": 3}
@@ -71,6 +77,12 @@ class ModelNode:
     live: str | None = None  # state of its unsettled attempt
     stop: str | None = None
     pids: tuple[int, ...] = ()
+    removed: bool = False
+    then: str | None = None  # what a replan made of it, once its tree is empty
+    wanted: bool = False  # required as its definition says, whatever the plan's shape adds
+
+    def __post_init__(self) -> None:
+        self.wanted = self.required
 
     def __repr__(self) -> str:
         said = {k: v for k, v in vars(self).items() if v not in (None, False, (), 0, "waiting", "resume")}
@@ -89,6 +101,17 @@ class ModelNode:
 
 
 @dataclass
+class ModelEdits:
+    """Edits by slug; a change gives new needs, and drops the condition."""
+
+    add: list[ModelNode] = field(default_factory=list)
+    change: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    remove: list[str] = field(default_factory=list)
+    restart: list[str] = field(default_factory=list)
+    cancel: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Model:
     nodes: dict[str, ModelNode]
     concurrency: int = 5
@@ -103,11 +126,20 @@ class Model:
     started: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        needed = {need for node in self.nodes.values() for need in node.needs}
-        sinks = [node for node in self.nodes.values() if node.slug not in needed]
-        if len(sinks) == 1:
-            sinks[0].required = True
+        self.require()
         self.settle()
+
+    def require(self) -> None:
+        """The only end of the plan is required, whatever its definition says."""
+        planned = [node for node in self.nodes.values() if not node.removed]
+        ends = self.ends([node for node in planned if node.state != "cancelled" and node.then != "cancelled"])
+        for node in planned:
+            node.required = node.wanted or (len(ends) == 1 and node is ends[0])
+
+    @staticmethod
+    def ends(nodes: list[ModelNode]) -> list[ModelNode]:
+        needed = {need for node in nodes for need in node.needs}
+        return [node for node in nodes if node.slug not in needed]
 
     def having(self, *states: str) -> list[ModelNode]:
         return [node for node in self.nodes.values() if node.state in states]
@@ -183,8 +215,7 @@ class Model:
     def trouble(self) -> bool:
         if any(node.dead_end for node in self.nodes.values()):
             return True
-        needed = {need for node in self.nodes.values() for need in node.needs}
-        return all(self.failed_through(node) for node in self.nodes.values() if node.slug not in needed)
+        return all(self.failed_through(node) for node in self.ends([n for n in self.nodes.values() if not n.removed]))
 
     def failed_through(self, node: ModelNode) -> bool:
         """Failed, or skipped only because what came before failed."""
@@ -232,6 +263,7 @@ class Model:
         else:
             demand(slug in self.nodes, "notFound")
             targets = [self.nodes[slug]]
+            demand(not targets[0].removed)
             demand(targets[0].state in ("failed", "blocked", "skipped", "cancelled"))
         batch = {node.slug for node in targets}
         grown = True
@@ -239,7 +271,9 @@ class Model:
             hung = {
                 node.slug
                 for node in self.nodes.values()
-                if batch & set(node.needs) and (node.state in ("blocked", "ready") or node.skip == "no_input")
+                if not node.removed
+                and batch & set(node.needs)
+                and (node.state in ("blocked", "ready") or node.skip == "no_input")
             }
             grown = not hung <= batch
             batch |= hung
@@ -256,6 +290,122 @@ class Model:
             node.retries = node.lost_in_row = node.put_backs = 0
         self.settle()
         self.conclude()
+
+    # ---- edits ------------------------------------------------------------------------------------------------
+
+    def replan(self, edits: ModelEdits) -> None:
+        """Edits as model.md has them: refused whole, or done whole."""
+        is_extension = bool(edits.add) and not (edits.change or edits.remove or edits.restart or edits.cancel)
+        word = self.admit("extend" if is_extension else "replan")
+        demand(not self.finishing or word == "reopens")
+        demand(edits.add or edits.change or edits.remove or edits.restart or edits.cancel, "invalidPlan")
+        named = [*edits.change, *edits.remove, *edits.restart, *edits.cancel]
+        demand(all(slug in self.nodes for slug in named), "notFound")
+        demand(not any(self.nodes[slug].removed for slug in named))
+        ended = {*edits.remove, *edits.cancel}
+        moved = [*edits.remove, *edits.restart, *edits.cancel]
+        demand(len(moved) == len(set(moved)) and not ended & set(edits.change), "invalidPlan")
+        demand(not any(self.nodes[slug].settled for slug in ended))
+        again = self.readers(edits.restart, ended)
+        was = {slug: (self.nodes[slug].needs, self.nodes[slug].condition) for slug in edits.change}
+        change = {slug: needs for slug, needs in edits.change.items() if was[slug] != (needs, None)}
+        demand(all(slug in again or self.nodes[slug].state in ("waiting", "ready", "blocked") for slug in change))
+        demand(all(self.nodes[slug].attempts < self.attempts_per_node for slug in again), "capacity")
+        self.check_shape(edits, change, ended, again)
+        if not (edits.add or change or ended or again):
+            return
+        for slug, needs in change.items():
+            self.nodes[slug].needs, self.nodes[slug].condition = needs, None
+        for node in edits.add:
+            self.nodes[node.slug] = ModelNode(node.slug, node.needs, required=node.required)
+        for slug in ended:
+            node = self.nodes[slug]
+            node.removed = slug in edits.remove
+            self.stop_for(node, "cancelled")
+        for slug in again:
+            self.stop_for(self.nodes[slug], "waiting")
+        for slug in change:
+            self.refresh(self.nodes[slug]) if self.nodes[slug].state in ("ready", "blocked") else None
+        self.require()
+        self.free()
+        if word == "reopens":
+            self.status, self.outcome, self.finishing = "active", None, False
+        self.settle()
+        if word == "then active" and self.having("waiting", "ready", "running"):
+            self.status, self.cause = "active", None
+        self.conclude()
+
+    def readers(self, restarts: list[str], ended: set[str]) -> set[str]:
+        """What restarts: these, and all behind them that is not waiting."""
+        again = {slug for slug in restarts if self.nodes[slug].state != "waiting"}
+        grown = True
+        while grown:
+            more = {
+                node.slug
+                for node in self.nodes.values()
+                if not node.removed and again & set(node.needs) and node.state not in ("waiting", "cancelled")
+            }
+            more -= ended | again
+            grown, again = bool(more), again | more
+        return again
+
+    def check_shape(
+        self, edits: ModelEdits, change: dict[str, tuple[str, ...]], ended: set[str], again: set[str]
+    ) -> None:
+        """The plan that would come out: no dead need, no cycle, no name used again."""
+        gone = {n.slug for n in self.nodes.values() if n.removed or (n.state == "cancelled" and n.slug not in again)}
+        gone |= set(edits.remove)
+        plan = {n.slug: change.get(n.slug, n.needs) for n in self.nodes.values() if not n.removed}
+        plan = {slug: needs for slug, needs in plan.items() if slug not in edits.remove}
+        demand(not any(node.slug in self.nodes for node in edits.add), "invalidPlan")
+        plan |= {node.slug: node.needs for node in edits.add}
+        touched = {node.slug for node in edits.add} | set(change) | again
+        for slug, needs in plan.items():
+            node = self.nodes.get(slug)
+            if slug in gone | ended or (node is not None and node.settled and slug not in touched):
+                demand(all(need in plan for need in needs), "invalidPlan")
+                continue
+            demand(not set(needs) & ended, "invalidPlan")
+            demand(slug not in touched or not set(needs) & (gone | ended), "invalidPlan")
+            demand(all(need in plan for need in needs), "invalidPlan")
+        demand(plan and not self.is_cyclic(plan), "invalidPlan")
+
+    @staticmethod
+    def is_cyclic(plan: dict[str, tuple[str, ...]]) -> bool:
+        left = dict(plan)
+        while left:
+            free = [slug for slug, needs in left.items() if not set(needs) & left.keys()]
+            if not free:
+                return True
+            for slug in free:
+                del left[slug]
+        return False
+
+    def stop_for(self, node: ModelNode, then: str) -> None:
+        if node.state == "running":
+            node.then, node.stop = then, "replan"
+            node.live = "stuck" if node.live == "stuck" else "stopping"
+        elif then == "cancelled":
+            node.state = "cancelled"
+        else:
+            self.refresh(node)
+
+    @staticmethod
+    def refresh(node: ModelNode) -> None:
+        node.state, node.skip, node.output, node.not_before, node.then = "waiting", None, None, None, None
+        node.retries = node.lost_in_row = node.put_backs = 0
+
+    def free(self) -> None:
+        """Blocked nodes wait again unless what blocks them still does."""
+        blocked = self.having("blocked")
+        for node in blocked:
+            self.refresh(node)
+        moved = True
+        while moved:
+            moved = False
+            for node in blocked:
+                if node.state == "waiting" and any(self.nodes[need].dead_end for need in node.needs):
+                    node.state, moved = "blocked", True
 
     def cancel(self, verb: str = "cancel") -> None:
         word = self.admit(verb, stop=True)
@@ -321,7 +471,15 @@ class Model:
         is_proven = was_stuck and not any(other.live == "stuck" for other in self.nodes.values())
         if is_proven and self.cause == "stuck" and self.wish is None:
             self.status, self.cause = "active", None
-        if self.wish in ("cancel", "clear"):
+        if node.then is not None and not (self.wish in ("cancel", "clear") and node.then == "waiting"):
+            node.attempts -= outcome == "put_back"
+            if node.then == "waiting":
+                self.refresh(node)
+                node.state, node.skip = ("skipped", "finished_early") if self.finishing else ("waiting", None)
+            else:
+                node.state, node.output, node.then = "cancelled", output, None
+        elif self.wish in ("cancel", "clear"):
+            node.then = None
             node.attempts -= outcome == "put_back"
             node.state, node.output = "cancelled", output
         elif outcome == "achieved":

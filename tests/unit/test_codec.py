@@ -61,6 +61,7 @@ NODE = Node(
     child_session="s", not_before=8, candidate=Output("c", 1, "text/plain", True), gaps="none", changed_at=9,
     evidence=({"round": 1},), role_numbers={"verifier": 2}, started_at=10, ended_at=11, spent=SPENT,
     verdict="REVISE", revisions=1, findings="do it again", wake_at=12, signal="[1]", is_approved=True, width=3,
+    defined_in=2, removed_in=3, after_stop="waiting",
 )  # fmt: skip
 ATTEMPT = Attempt(
     graph="g", node="gn-1", role="worker", number=3, worker="shell", profile="shell", environment="e", started_at=1,
@@ -88,7 +89,7 @@ GRAPH = Graph(
     busy_since=7, cooling={"claude": Cooling(1, 2, "busy")},
     terms=Terms("deep", "f", "stop", "graph", "serialise", True, (Pruned("c", "not now"),)),
     attempts={ATTEMPT.key: ATTEMPT}, asks={ASK.id: ASK}, deliveries={DELIVERY.id: DELIVERY},
-    history=[HistoryEntry(1, 2, "paused", "a", "d"), HistoryEntry(3, 4, "resumed")], last_start_at=6,
+    history=[HistoryEntry(1, 2, "paused", "a", "d"), HistoryEntry(3, 4, "resumed")], last_start_at=6, replans=1,
 )  # fmt: skip
 
 

@@ -4,9 +4,10 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from graphd.base.refusal import Refused
 from graphd.core.commands import (
@@ -17,12 +18,14 @@ from graphd.core.commands import (
     Finish,
     Pause,
     Release,
+    Replan,
     Resume,
     RetryNodes,
 )
+from graphd.core.edits import Edits, Patch
 from graphd.core.model import Definition, Graph, Limits, Retry
 from tests.unit.core_drive import ME, Drive, ended, identified, live_key, plan, stuck
-from tests.unit.core_model import Condition, Model, ModelNode, ModelRefusal
+from tests.unit.core_model import Condition, Model, ModelEdits, ModelNode, ModelRefusal
 
 SLUGS = [f"n{i}" for i in range(12)]
 PICK = st.integers(0, 99)
@@ -59,6 +62,49 @@ def definition_of(node: ModelNode) -> Definition:
         condition=node.condition.text() if node.condition else None, on_lost=node.on_lost,  # type: ignore[arg-type]
         retry=Retry(node.retry_max, node.backoff_s),
     )  # fmt: skip
+
+
+PLACES = st.integers(0, 19)
+
+
+@st.composite
+def drawn_edits(draw: st.DrawFn) -> dict[str, Any]:
+    """Edits by place in a plan that is not known yet; mostly of one kind, so that many may be taken."""
+    some, needs = st.lists(PLACES, max_size=2), st.lists(PLACES, unique=True, max_size=2)
+    kind = draw(st.sampled_from(["add", "change", "remove", "restart", "restart", "cancel", "mixed"]))
+    is_mixed = kind == "mixed"
+    return {
+        "add": draw(st.lists(st.tuples(PLACES, needs, st.booleans()), max_size=2)) if is_mixed or kind == "add" else [],
+        "change": draw(st.lists(st.tuples(PLACES, needs), max_size=2)) if is_mixed or kind == "change" else [],
+        "remove": draw(some) if is_mixed or kind == "remove" else [],
+        "restart": draw(some) if is_mixed or kind == "restart" else [],
+        "cancel": draw(some) if is_mixed or kind == "cancel" else [],
+        "rewire": draw(needs) if kind == "restart" and draw(st.booleans()) else None,
+    }
+
+
+def edits_for(model: Model, drawn: dict[str, Any]) -> ModelEdits:
+    """The drawn places as names of this plan: one in twenty names nothing, the rest mostly nodes that are there."""
+    known = list(model.nodes)
+
+    def name(place: int) -> str:
+        return "ghost" if place == 19 else known[place % len(known)]
+
+    def earlier(slug: str, places: list[int]) -> tuple[str, ...]:
+        """Mostly needs that make no cycle: nodes from before."""
+        before = known[: known.index(slug)] if slug in known else known
+        found = [name(p) if p > 16 else before[p % len(before)] for p in places if p > 16 or before]
+        return tuple(dict.fromkeys(found))
+
+    edits = ModelEdits(remove=[name(p) for p in drawn["remove"]], cancel=[name(p) for p in drawn["cancel"]])
+    edits.restart = [name(p) for p in drawn["restart"]]
+    new = [known[0] if place == 18 else f"x{len(known) + at}" for at, (place, _, _) in enumerate(drawn["add"])]
+    for slug, (_, needs, required) in zip(new, drawn["add"], strict=True):
+        edits.add.append(ModelNode(slug, earlier(slug, needs), required=required))
+    edits.change = {name(place): earlier(name(place), needs) for place, needs in drawn["change"]}
+    if drawn["rewire"] is not None and edits.restart:
+        edits.change[edits.restart[0]] = earlier(edits.restart[0], drawn["rewire"])
+    return edits
 
 
 class CoreMachine(RuleBasedStateMachine):
@@ -165,6 +211,25 @@ class CoreMachine(RuleBasedStateMachine):
     def retry(self, pick: int, slug: str | None) -> None:
         self.both(pick, lambda g: RetryNodes(g, slug), lambda m: m.retry(slug))
 
+    @rule(pick=PICK, drawn=drawn_edits())
+    def replan(self, pick: int, drawn: dict[str, Any]) -> None:
+        self.edit(pick, drawn)
+
+    @rule(pick=PICK, drawn=drawn_edits())
+    def replan_again(self, pick: int, drawn: dict[str, Any]) -> None:
+        """Drawn as often as two verbs: most edits of a random plan are refused."""
+        self.edit(pick, drawn)
+
+    def edit(self, pick: int, drawn: dict[str, Any]) -> None:
+        edits = edits_for(self.models[list(self.models)[pick % len(self.models)]], drawn)
+        core = Edits(
+            add=tuple(definition_of(node) for node in edits.add),
+            change=tuple(Patch(slug, {"needs": list(n), "condition": None}) for slug, n in edits.change.items()),
+            remove=tuple((slug, "no") for slug in edits.remove), restart=tuple(edits.restart),
+            cancel=tuple(edits.cancel),
+        )  # fmt: skip
+        self.both(pick, lambda g: Replan(g, core), lambda m: m.replan(edits))
+
     @rule(pick=PICK, dice=st.integers(0, 2))
     def cancel(self, pick: int, dice: int) -> None:
         if dice == 0:
@@ -247,5 +312,13 @@ class CoreMachine(RuleBasedStateMachine):
 
 TestCore = CoreMachine.TestCase
 TestCore.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=200, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_ten_thousand_sequences() -> None:
+    run_state_machine_as_test(
+        CoreMachine, settings=settings(TestCore.settings, max_examples=10_000, stateful_step_count=12)
+    )

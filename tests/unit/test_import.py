@@ -8,8 +8,9 @@ import pytest
 from graphd.base.refusal import Refused
 from graphd.core.change import GraphValue, decode, encode_v1, encode_v2
 from graphd.core.change.incoming import WORKER_1, command_of
-from graphd.core.commands import Cancel, Clear, DaemonStarted, Import, Resume
+from graphd.core.commands import Cancel, Clear, DaemonStarted, Import, Replan, Resume
 from graphd.core.definition import Budget, ForEach, Gate
+from graphd.core.edits import Edits
 from graphd.core.model import Graph, Limits
 from graphd.server import project
 from graphd_protocol.ids import FINAL_ID, node_id
@@ -65,6 +66,21 @@ def test_a_graph_at_work_is_paused_and_goes_on_after_resume() -> None:
     drive.run(ended(graph, "b"))
     drive.run(ended(graph, "c"))
     assert (graph.status, graph.outcome) == ("complete", "ok")
+
+
+def test_what_was_removed_from_the_plan_stays_removed() -> None:
+    drive = Drive(concurrency=1)
+    drive.run(plan("g", define("a"), define("b", required=False), define("c", required=False)))
+    drive.run(Replan("g", Edits(remove=(("a", "while it ran"), ("b", "not needed")))))
+    into = Drive()
+    graph = imported(exported(drive.state.graphs["g"]), into=into)
+    assert states(graph) == {"a": "cancelled", "b": "cancelled", "c": "ready"}
+    assert [node.removed_in for node in graph.nodes.values()] == [2, 2, None]
+    assert [node.cancel_reason for node in graph.nodes.values()][:2] == ["removed: while it ran", "removed: not needed"]
+    assert set(graph.removed) == {node_id("a"), node_id("b")}
+    into.run(Resume("g"))
+    into.run(ended(graph, "c"))
+    assert graph.status == "complete"
 
 
 def test_what_it_was_paused_for_is_kept_as_words() -> None:

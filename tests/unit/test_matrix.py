@@ -13,15 +13,18 @@ from graphd.core.commands import (
     Command,
     DaemonStarted,
     DeadlineReached,
+    Extend,
     ExtendTimeout,
     Finish,
     Pause,
     Release,
+    Replan,
     Resume,
     RetryNodes,
     Step,
 )
 from graphd.core.definition import Budget
+from graphd.core.edits import Edits
 from graphd.core.events import AttemptKey
 from graphd.core.model import Graph, Retry
 from graphd_protocol import states as tables
@@ -81,6 +84,8 @@ VERBS: dict[str, Command] = {
     "finish": Finish(G, "enough"),
     "cancel": Cancel(G),
     "clear": Clear(G),
+    "extend": Extend(G, (define("n"),)),
+    "replan": Replan(G, Edits(restart=("a",))),
     "release": Release(G, "b", (7,)),
     "acknowledge": Acknowledge(G, ()),
 }
@@ -95,6 +100,8 @@ MATRIX: dict[str, tuple[str, ...]] = {
     "step": (NO, NO, NO, NO, NO, NO, NO),  # something runs, or nothing is ready
     "extendTimeout": ("active", "user_paused", "infra_paused", NO, NO, NO, NO),
     "retry": ("active", "user_paused", "infra_paused", "active", "budget_limited", "active", NO),
+    "extend": ("active", "user_paused", "infra_paused", "active", "budget_limited", "active", NO),
+    "replan": ("active", "user_paused", "infra_paused", "active", "budget_limited", NO, NO),
     "finish": ("active", "user_paused", "infra_paused", "complete", "complete", NO, NO),
     "cancel": ("active +cancel", "user_paused +cancel", "infra_paused +cancel", "cancelled", "cancelled", NO, NO),
     "clear": (
@@ -125,7 +132,7 @@ def test_each_verb_in_each_status(verb: str, status: str) -> None:
 @pytest.mark.parametrize("status", STATUSES)
 def test_the_tables_of_the_protocol_are_those_of_the_model(status: str) -> None:
     """`states.py` says the same as the matrix above."""
-    for verb in ("pause", "resume", "retry", "finish", "cancel", "clear"):
+    for verb in ("pause", "resume", "retry", "extend", "replan", "finish", "cancel", "clear"):
         here = {MATRIX[name][STATUSES.index(status)] for name in (verb, f"{verb} --stop") if name in MATRIX}
         if tables.VERB_TABLE[verb][status] == "no":
             assert here == {NO}
@@ -143,6 +150,8 @@ UNDER_A_WISH: dict[str, tuple[str, str, str]] = {  # under pause, cancel, clear
     "pause --stop": ("active +pause", NO, NO),
     "resume": (NO, NO, NO),
     "retry": (NO, NO, NO),
+    "extend": (NO, NO, NO),
+    "replan": (NO, NO, NO),
     "finish": (NO, NO, NO),
     "cancel": ("active +cancel", "active +cancel", NO),
     "clear": ("active +clear", "active +clear", "active +clear"),
@@ -394,5 +403,10 @@ def test_every_move_of_a_node_that_needs_no_gate_and_no_replan_happens() -> None
     drive.run(plan(G, define("a", required=False), define("b", required=False)))
     moves |= drive.moves
 
-    later = {("achieved", "waiting"), ("running", "waiting"), ("cancelled", "waiting")}  # gates and replan
+    later = {
+        ("achieved", "waiting"),
+        ("running", "waiting"),
+        ("cancelled", "waiting"),
+        ("failed", "cancelled"),
+    }  # gates, replan
     assert moves == {(a, b) for a, row in MOVES.items() for b in row} - later

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from graphd.core.commands import AttemptSaid, Cancel, Clear, DaemonStarted, Pause
+from graphd.core.commands import AttemptSaid, Cancel, Clear, DaemonStarted, Pause, Replan
 from graphd.core.definition import Verify
+from graphd.core.edits import Edits
 from graphd.core.events import PromptAttempt, StartAttempt, StopAttempt
 from graphd.core.model import Attempt, Graph, Limits, Node, Output
 from graphd.core.policy import Leave
@@ -265,3 +266,25 @@ def test_a_verifier_that_talks_ends_with_its_verdict() -> None:
     assert run.node.child_session is None, "a check never shares the worker's session"
     run.end("verifier", text=word)
     assert run.attempt().stop_reason == "end_of_turn"
+
+
+@pytest.mark.parametrize("first", ["worker", "verifier"])
+def test_a_replan_recalls_a_node_from_its_check_too(first: Any) -> None:
+    """Both processes end before it waits again, whichever is proven empty first; no other check is started."""
+    run = Checked()
+    run.candidate()
+    assert (run.attempt().state, run.attempt("verifier").state) == ("live", "starting")
+    run.drive.run(Replan(G, Edits(restart=("a",))), ME)
+    assert {run.attempt().state, run.attempt("verifier").state} == {"stopping"}
+    run.end(first, "achieved")
+    assert run.node.state == "running"
+    run.end("verifier" if first == "worker" else "worker", "achieved")
+    assert (run.node.state, run.node.last_number, run.attempt("verifier").number) == ("running", 2, 1)
+
+
+def test_a_replan_recalls_a_node_whose_worker_is_done_and_whose_check_runs() -> None:
+    run = Checked()
+    run.end(text="made")
+    run.drive.run(Replan(G, Edits(remove=(("after", "no"), ("a", "no")), add=(define("n"),))), ME)
+    run.end("verifier", "lost")
+    assert (run.node.state, run.node.removed_in) == ("cancelled", 2)

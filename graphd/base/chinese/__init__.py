@@ -16,6 +16,7 @@ from graphd.base.chinese import (
     gates,
     house,
     plans,
+    replan,
     rules,
     runs,
     talks,
@@ -25,7 +26,7 @@ from graphd.base.chinese import (
 
 AREAS: Final = (
     runs.TEXTS, rules.TEXTS, asks.TEXTS, agents.TEXTS, plans.TEXTS, files.TEXTS, explanations.TEXTS, editor.TEXTS,
-    wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS, gates.TEXTS, bounds.TEXTS,
+    wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS, gates.TEXTS, bounds.TEXTS, replan.TEXTS,
 )  # fmt: skip
 CATALOGUE: Final[dict[str, str]] = {template: chinese for area in AREAS for template, chinese in area.items()}
 STORED: Final = (
@@ -34,4 +35,5 @@ STORED: Final = (
     | frozenset(agents.STORED)
     | frozenset(gates.TEXTS)
     | frozenset(bounds.KEPT)
+    | frozenset(replan.REASONS)
 )

@@ -110,6 +110,7 @@ COMMANDS: Final[dict[str, str]] = {
     "Cancel": "取消",
     "Retry": "重试",
     "Retry what failed": "重试失败的节点",
+    "Apply to the running graph": "应用到正在运行的图",
     "Open output": "打开输出",
     "this text is in no file yet": "此文本尚未保存为文件",
     "save it first": "请先保存",

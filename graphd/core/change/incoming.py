@@ -69,7 +69,8 @@ def _node_2(row: dict[str, Any]) -> tuple[Definition, ImportedNode]:
     )  # fmt: skip
     return definition, ImportedNode(
         slug=row["slug"], state=row["state"], rounds=row["rounds"], skip=row.get("skip"),
-        cancel_reason=row.get("cancelReason"), started_at=row.get("startedAt"), ended_at=row.get("endedAt"),
+        cancel_reason=row.get("cancelReason"), removed_in=row.get("removedIn"),
+        started_at=row.get("startedAt"), ended_at=row.get("endedAt"),
         spent=Spent(spent.get("tokens", 0), spent.get("costUsd", 0.0), spent.get("wallMs", 0)),
         output=Output(output["text"], output["total"], output["mediaType"], output.get("isCut", False))
         if output else None,

@@ -79,6 +79,7 @@ NODE_2: Final[dict[str, Key]] = {
     "skip": maybe(one_of(get_args(SkipReason))),
     "cancelReason": maybe(read_text),
     "blockedBy": maybe(read_slug),
+    "removedIn": maybe(read_positive),
     "childSession": maybe(read_text),
     "discoveredFrom": left_out(list_of(read_slug)),
     "timeoutMs": Key(read_count),

@@ -1,6 +1,6 @@
 """What may be done about a file or a node as things stand: the same offers as lenses and as code actions.
 
-`Run to here` and `Apply to the running graph` are not in this version. Source: spec protocol.md, Language features
+`Run to here` is not in this version. Source: spec protocol.md, Language features
 (every lens has a code-action twin).
 """
 
@@ -28,8 +28,8 @@ class Offer:
         return {"title": self.title, "command": self.command, "arguments": [self.argument]}
 
 
-def for_file(uri: str, live: LiveGraph | None) -> list[Offer]:
-    """What may be done with the whole file."""
+def for_file(uri: str, live: LiveGraph | None, *, is_edited: bool = False) -> list[Offer]:
+    """What may be done with the whole file. `is_edited`: its plan is not the graph's any more."""
     if live is None:
         return [Offer(t("Run"), "graphd.run", {"uri": uri})]
     of_graph = {"uri": uri, "graph": live.id}
@@ -40,6 +40,8 @@ def for_file(uri: str, live: LiveGraph | None) -> list[Offer]:
         offers.append(Offer(t("Resume"), "graphd.resume", of_graph))
     elif not live.is_stopping:
         offers.append(Offer(t("Pause"), "graphd.pause", of_graph))
+    if is_edited and live.is_live and not live.is_stopping:
+        offers.append(Offer(t("Apply to the running graph"), "graphd.apply", of_graph))
     if live.has_failed and live.status != "cancelled":
         offers.append(Offer(t("Retry what failed"), "graphd.retry", of_graph))
     if live.is_live:

@@ -9,7 +9,9 @@ from graphd import __version__
 
 Json = dict[str, Any]
 
-COMMANDS: Final = ("graphd.run", "graphd.pause", "graphd.resume", "graphd.cancel", "graphd.retry", "graphd.openOutput")
+COMMANDS: Final = (
+    "graphd.run", "graphd.apply", "graphd.pause", "graphd.resume", "graphd.cancel", "graphd.retry", "graphd.openOutput",
+)  # fmt: skip
 ENCODINGS: Final = ("utf-8", "utf-16", "utf-32")
 USUAL_ENCODING: Final = "utf-16"
 INCREMENTAL: Final = 2

@@ -61,6 +61,7 @@ class Commands:
         wanted = _wanted(list(params.arguments or []), takes_inputs=name == "graphd.run")
         serve: dict[str, Callable[[Wanted], Awaitable[Any]]] = {
             "graphd.run": self._run,
+            "graphd.apply": self._apply,
             "graphd.retry": self._retry,
             "graphd.openOutput": self._open_output,
         }
@@ -75,6 +76,17 @@ class Commands:
         path = await self._path(wanted)
         await self._check_saved(wanted.uri, path)
         return await self._do("workgraph/set", {"file": path, **({"inputs": wanted.inputs} if wanted.inputs else {})})
+
+    async def _apply(self, wanted: Wanted) -> Any:
+        """Whoever takes this up has seen what was edited: the proposal is accepted at once."""
+        path = await self._path(wanted)
+        await self._check_saved(wanted.uri, path)
+        graph = await self._graph(wanted)
+        proposed = await self._do("workgraph/apply", {"file": path, **({"graph": graph} if graph else {})})
+        if "proposal" not in proposed:
+            return proposed
+        where = {"graph": proposed["graph"], "proposal": proposed["proposal"]}
+        return {**await self._do("workgraph/accept", where), "diff": proposed["diff"]}
 
     async def _retry(self, wanted: Wanted) -> Any:
         which = {"node": wanted.node} if wanted.node is not None else {"all": True}

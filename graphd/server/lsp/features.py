@@ -226,11 +226,10 @@ class Features:
             return None
         document, text, analysis = found
         live = await self._desk.live(document)
+        of_file = actions.for_file(document.uri, live, is_edited=await self._is_edited(analysis, live))
         rows = []
         for span, slug in lens_places(analysis):
-            offers = (
-                actions.for_file(document.uri, live) if slug is None else actions.for_node(document.uri, slug, live)
-            )
+            offers = of_file if slug is None else actions.for_node(document.uri, slug, live)
             rows += [{"range": text.range(span), "command": offer.wire} for offer in offers if offer.is_lens]
         return rows
 
@@ -285,7 +284,9 @@ class Features:
             rows += [self._fix(document, text, analysis, fix) for fix in made if _is_wanted(_kind_of(fix), wanted)]
         if _is_wanted(ACTION_KIND, wanted):
             live = await self._desk.live(document)
-            rows += [self._action(offer) for offer in self._offers(document, analysis, span, live)]
+            offers = self._offers(document, analysis, span, live)
+            offers += actions.for_file(document.uri, live, is_edited=await self._is_edited(analysis, live))
+            rows += [self._action(offer) for offer in offers]
         return rows
 
     def _fix(self, document: Document, text: Text, analysis: Analysis, fix: Fix) -> Json:
@@ -298,8 +299,20 @@ class Features:
         self, document: Document, analysis: Analysis, span: Span, live: LiveGraph | None
     ) -> list[actions.Offer]:
         here = [node.slug for node in analysis.nodes if node.span.start <= span[1] and span[0] <= node.span.end]
-        offers = [offer for slug in dict.fromkeys(here) for offer in actions.for_node(document.uri, slug, live)]
-        return offers + actions.for_file(document.uri, live)
+        return [offer for slug in dict.fromkeys(here) for offer in actions.for_node(document.uri, slug, live)]
+
+    @staticmethod
+    async def _is_edited(analysis: Analysis, live: LiveGraph | None) -> bool:
+        """The plan in the text is another one than the graph's."""
+        if live is None or not live.is_live:
+            return False
+        nodes = live.nodes
+
+        def differs() -> bool:
+            slugs = analysis.slugs.keys()
+            return slugs != nodes.keys() or not all(same_definition(analysis, s, nodes[s].definition) for s in slugs)
+
+        return await asyncio.to_thread(differs)
 
     def _action(self, offer: actions.Offer) -> Json:
         if not self._desk.client.has_action_literals:

@@ -85,7 +85,7 @@ def _graph(graph: Graph, phases: Phases, last_lines: Mapping[tuple[str, str], st
         is_stopping=graph.stopping is not None,
         has_failed=any(graph.counts.get(state) for state in ("failed", "blocked")),
         counts={state: count for state, count in graph.counts.items() if count},
-        nodes={node.slug: _node(graph, node, phases, last_lines) for node in graph.nodes.values()},
+        nodes={n.slug: _node(graph, n, phases, last_lines) for n in graph.nodes.values() if n.removed_in is None},
     )
 
 

@@ -85,7 +85,7 @@ def _copied(graph: Graph) -> _Graph:
 
 
 def _is_removed(node: Node) -> bool:
-    return node.state == "cancelled" and (node.cancel_reason or "").startswith("removed: ")
+    return node.removed_in is not None
 
 
 def _chosen(graph: _Graph, limit: int) -> dict[str, _Known]:

@@ -1,0 +1,225 @@
+"""`extend`, `replan`, `apply`, `accept`, `dismiss`, `rerun`: the plan of a graph that exists.
+
+A dry run of each answers with the diff too: what is added, changed, removed, stopped, moved. Source: spec model.md,
+Verbs; workflow.md (`graphd apply`).
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from graphd.base.ids import uuid7
+from graphd.base.refusal import Refused
+from graphd.base.text import t
+from graphd.core.commands import Accept, Dismiss, Extend, Propose, Replan, Request, Set, Verb
+from graphd.core.compare import Comparison, PlanDiff, Stand, compare, diff_since, plan_of
+from graphd.core.definition import Definition
+from graphd.core.edits import Edits, dump_edits
+from graphd.core.model import Graph, State
+from graphd.core.proposals import edits_of, find_proposal, open_proposals
+from graphd.server import plans, project
+from graphd.server.commits import commit, find, fingerprint, mutate, preview, request_of
+from graphd.server.environments import kept_environment
+from graphd.server.inline import check_served, definitions_of, patch_of
+from graphd.server.lsp.live import newest_from
+from graphd.server.project import Wire
+from graphd.server.references import find_graph
+from graphd.server.routes import PEOPLE, Call, Table
+from graphd.server.saving import write_workflow
+
+if TYPE_CHECKING:
+    from graphd_protocol.model import (
+        AcceptParams,
+        ApplyParams,
+        DismissParams,
+        ExtendParams,
+        Mutation,
+        ReplanParams,
+        RerunParams,
+        SaveParams,
+    )
+
+table: Final = Table()
+
+
+@table.route("workgraph/extend", "ExtendParams", "MutationResult", is_cancellable=False)
+async def extend(call: Call, params: "ExtendParams") -> Wire:
+    """Add nodes."""
+    definitions = definitions_of(params.nodes)
+    _check_workers(definitions)
+    check_served(definitions, isolation="none", on_shared_tree="notice")
+    environment = await kept_environment(call, params)
+    command = Extend(await find(call, params), definitions, environment, *await plans.service_of(call, definitions))
+    return await _revise(call, "extend", params, command)
+
+
+@table.route("workgraph/replan", "ReplanParams", "MutationResult", is_cancellable=False)
+async def replan(call: Call, params: "ReplanParams") -> Wire:
+    """Add, change, remove, restart and cancel nodes."""
+    added = definitions_of(params.add)
+    check_served(added, isolation="none", on_shared_tree="notice")
+    edits = Edits(
+        add=added,
+        change=tuple(patch_of(node) for node in params.change),
+        remove=tuple((item.node, item.reason) for item in params.remove),
+        restart=tuple(params.restart),
+        cancel=tuple(params.cancel_nodes),
+        resume=params.resume,
+    )
+    changed = [Definition(node.slug, "", node.worker) for node in params.change if node.worker]
+    _check_workers([*added, *changed])
+    environment = await kept_environment(call, params)
+    service = await plans.service_of(call, [*added, *changed])
+    command = Replan(await find(call, params), edits, params.reason, environment, *service)
+    return await _revise(call, "replan", params, command)
+
+
+def _check_workers(definitions: Iterable[Definition]) -> None:
+    from graphd.workflows import BUILT_IN_WORKERS
+
+    for definition in definitions:
+        if definition.worker and definition.worker not in BUILT_IN_WORKERS:
+            message = t("{node}: no worker is called {worker}", node=definition.slug, worker=definition.worker)
+            hint = t("known: {known}", known=", ".join(sorted(BUILT_IN_WORKERS)))
+            row = {"code": "worker.unknown", "slug": definition.slug, "message": message, "hint": hint}
+            raise Refused("invalidPlan", message, hint, diagnostics=[row])
+
+
+async def _revise(call: Call, method: str, params: "Mutation", command: Verb) -> Wire:
+    if not params.dry_run:
+        return await mutate(call, method, params, command)
+    return await _rehearsed(call, request_of(call, method, params, command))
+
+
+async def _rehearsed(call: Call, request: Request, kept: Iterable[str] = ()) -> Wire:
+    """A dry run with its diff."""
+    name: str = getattr(request.command, "graph", "")
+    stand = await call.daemon.view(lambda state: Stand.of(find_graph(state, name)))
+
+    def read(state: State) -> Wire:
+        diff = project.plan_diff(diff_since(stand, state.graphs[name]), kept)
+        return {**preview(state, name, call.language), "diff": diff}
+
+    return await call.daemon.rehearse(request, read)
+
+
+# ---- proposals ----------------------------------------------------------------------------------------------------
+
+
+@table.route("workgraph/accept", "AcceptParams", "MutationResult", allowed=PEOPLE, is_cancellable=False)
+async def accept(call: Call, params: "AcceptParams") -> Wire:
+    """Carry a proposal out."""
+    graph = await find(call, params)
+    edits = await call.daemon.view(lambda state: edits_of(find_proposal(state.graphs[graph], params.proposal)))
+    service = await plans.service_of(call, edits.add)
+    command = Accept(graph, params.proposal, await kept_environment(call, params), *service)
+    return await _revise(call, "accept", params, command)
+
+
+@table.route("workgraph/dismiss", "DismissParams", "MutationResult", allowed=PEOPLE, is_cancellable=False)
+async def dismiss(call: Call, params: "DismissParams") -> Wire:
+    """A proposal is not wanted."""
+    return await mutate(call, "dismiss", params, Dismiss(await find(call, params), params.proposal, params.reason))
+
+
+# ---- files --------------------------------------------------------------------------------------------------------
+
+
+@table.route("workgraph/apply", "ApplyParams", "MutationResult", is_cancellable=False)
+async def apply(call: Call, params: "ApplyParams") -> Wire:
+    """What changed in a file since its graph was started, as a proposal; without one where nothing did."""
+    located = await asyncio.to_thread(plans.located_workflow, call, None, params.file)
+    path = str(located.path) if located is not None else params.file
+    graph, variables = await call.daemon.view(lambda state: _started_from(state, params.graph, path))
+    plan = await plans.plan_of_file(call, params.file, params.text, variables)
+
+    def read(state: State) -> tuple[Comparison, int]:
+        found = state.graphs[graph]
+        return compare(found, plan.definitions), found.rev
+
+    comparison, rev = await call.daemon.view(read)
+    if comparison.edits.is_empty:
+        diff = project.plan_diff(PlanDiff((), (), (), (), ()), comparison.kept)
+        return {"graph": graph, "rev": rev, "diff": diff}
+    shown = await _rehearsed(
+        call, request_of(call, "apply", params, Replan(graph, comparison.edits, missing=plan.missing)), comparison.kept
+    )
+    if params.dry_run:
+        return shown
+    reason = str(t("{file} was changed", file=plan.source.name or params.file))
+    command = Propose(graph, comparison.edits, call.caller.actor.client or "user", reason, plan.source)
+    result = await mutate(call, "apply", params, command)
+    proposal = await call.daemon.view(lambda state: _proposal_of(state.graphs[graph], comparison.edits))
+    return {**result, "diff": shown["diff"], **({"proposal": proposal} if proposal else {})}
+
+
+def _started_from(state: State, name: str | None, path: str) -> tuple[str, dict[str, str]]:
+    graph = find_graph(state, name) if name is not None else newest_from(state, path)
+    if graph is None:
+        raise Refused(
+            "notFound", t("no graph was started from {file}", file=path),
+            t("graphd run {file} starts one; --graph names another", file=path),
+        )  # fmt: skip
+    return graph.id, dict(graph.variables)
+
+
+def _proposal_of(graph: Graph, edits: Edits) -> str | None:
+    row = dump_edits(edits)
+    found = [ask.id for ask in open_proposals(graph) if ask.action["edits"] == row]
+    return found[-1] if found else None
+
+
+@table.route("workgraph/rerun", "RerunParams", "MutationResult", is_cancellable=False)
+async def rerun(call: Call, params: "RerunParams") -> Wire:
+    """The plan of a graph, as it is now, as a new graph."""
+    graph = await find(call, params)
+    identity = uuid7(call.daemon.clock.now_ms())
+    environment = await kept_environment(call, params, is_new=True)
+    command = await call.daemon.view(lambda state: _set_again(call, state.graphs[graph], identity))
+    service = await plans.service_of(call, command.definitions)
+    command = command._replace(
+        environment=environment, start=params.start, missing=service.missing, reports=service.reports
+    )
+    request = Request(
+        command, call.caller.actor, request_id=params.request_id, fingerprint=fingerprint("rerun", params)
+    )
+    return await commit(call, request, params)
+
+
+@table.route("workgraph/save", "SaveParams", "SaveResult", allowed=PEOPLE, is_cancellable=False)
+async def save(call: Call, params: "SaveParams") -> Wire:
+    """Write the plan of a graph as a workflow file."""
+
+    def read(state: State) -> str:
+        from graphd.workflows.writing import to_yaml
+
+        graph = find_graph(state, params.graph)
+        return to_yaml(
+            graph.title, graph.objective, plan_of(graph), limits=graph.limits, budget=graph.budget, terms=graph.terms,
+            delivery_node=graph.nodes[graph.delivery_node].slug if graph.delivery_node else None,
+            variables=graph.variables,
+        )  # fmt: skip
+
+    text = await call.daemon.view(read)
+    workspace = call.daemon.workspace
+    path = workspace / ".agents" / "workflows" / f"{params.name}.yaml"
+    if not params.dry_run:
+        path = await asyncio.to_thread(write_workflow, workspace, params.name, text, force=params.force)
+    return {"path": str(path), "text": text}
+
+
+def _set_again(call: Call, graph: Graph, identity: str) -> Set:
+    return Set(
+        graph=identity,
+        title=graph.title,
+        objective=graph.objective,
+        source=graph.source,
+        workspace=str(call.daemon.workspace),
+        definitions=plan_of(graph),
+        owner=call.caller.owner,
+        limits=graph.limits,
+        budget=graph.budget,
+        terms=graph.terms,
+        delivery_node=graph.nodes[graph.delivery_node].slug if graph.delivery_node else None,
+        variables=tuple(sorted(graph.variables.items())),
+    )
