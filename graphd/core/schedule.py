@@ -154,7 +154,7 @@ class _Starts:
         if profile is None:
             self._missing(graph, node)
             return True
-        if node.definition.writes and _is_written(graph, node):
+        if node.definition.writes and writer_before(graph, node) is not None:
             self._serialised[graph.id] = None
             self._held.append((graph, node))
             return False
@@ -246,15 +246,15 @@ class _Starts:
                 self._draft(graph).emit("paused", status="infra_paused", reason=reason, cause="provider")
 
 
-def _is_written(graph: Graph, node: Node) -> bool:
-    """A node that runs writes the same files in the same tree: two writers go one after the other."""
+def writer_before(graph: Graph, node: Node) -> Node | None:
+    """A node that runs and writes the same files in the same tree: two writers go one after the other."""
     from graphd.core.overlap import writes_meet
 
     if _has_own_tree(graph, node):
-        return False
-    others = {graph.nodes[key[0]].id: graph.nodes[key[0]] for key in graph.live}
-    return any(not _has_own_tree(graph, other) and writes_meet(node.definition, other.definition)
-               for other in others.values())  # fmt: skip
+        return None
+    others = {graph.nodes[key[0]].id: graph.nodes[key[0]] for key in graph.live}.values()
+    meeting = (o for o in others if not _has_own_tree(graph, o) and writes_meet(node.definition, o.definition))
+    return next(meeting, None)
 
 
 def _has_own_tree(graph: Graph, node: Node) -> bool:

@@ -6,6 +6,7 @@ from typing import Final
 from graphd.base.text import t
 from graphd.core.admission import Gate, Gates
 from graphd.core.model import Graph, Node, State
+from graphd.core.schedule import writer_before
 from graphd.server.project import Wire
 from graphd.server.reason import Surroundings, at, why
 
@@ -41,6 +42,10 @@ def _of_graph(graph: Graph, node: Node, around: Surroundings) -> Iterator[Wire]:
         slug = graph.nodes[graph.stepping].slug
         detail = t("only {node} may start: it is stepped", node=slug)
         yield why("stepping", detail, f"graphd why {slug} {at(graph)}", on=slug)
+    writer = writer_before(graph, node) if node.definition.writes else None
+    if writer is not None:
+        detail = t("{node} writes the same files: one goes after the other", node=writer.slug)
+        yield why("writes", detail, f"graphd why {writer.slug} {at(graph)}", on=writer.slug)
     if graph.replaces is not None and graph.replaces in around.state.graphs:
         detail = t("the graph that it replaces still has processes")
         yield why("replaces", detail, f"graphd status {graph.replaces}", on=graph.replaces)

@@ -462,5 +462,6 @@ def test_attempts_from_before_there_were_clocks_are_summed_as_they_were() -> Non
     for attempt in graph.attempts.values():
         attempt.clock = None
     drive.tick(1000)
+    drive.run(MachineSlept(500))
     end(drive, "a", tokens=3, cost_usd=None, wall_ms=7)
     assert (graph.spent, graph.spent_by_role, graph.cost_is_partial) == (Spent(3, None, 7), {}, False)

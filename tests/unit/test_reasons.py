@@ -110,6 +110,7 @@ CASES: dict[str, tuple[Callable[[], Case], str, str]] = {
     ),
     "agentMissing": (lambda: Case(define("a", worker="plan"), define("b")), "a", "graphd agents"),
     "stepping": (lambda: Case(define("a"), define("b"), start=False).run(Step(G, "a")), "b", "graphd why a"),
+    "writes": (lambda: Case(define("a", writes=("x/**",)), define("b", writes=("x/*",))), "b", "graphd why a"),
     "retryDue": (
         lambda: Case(define("a", retry=Retry(1, 60))).end("a", "failed", failure_class="exec_failed"), "a",
         "graphd watch g",

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from graphd.core.commands import DaemonStarted, ProfileCooling, Resume
+from graphd.core.commands import AttemptSaid, DaemonStarted, ProfileCooling, Resume
 from graphd.core.definition import Budget, Definition
 from graphd.core.events import WakeAt
-from graphd.core.model import Graph
+from graphd.core.model import Graph, Spent
+from graphd.core.policy import Leave
 from graphd.core.restore import restore
 from graphd.core.weather import CALM_MS, DOWN_LIMIT_MS
 from tests.unit.core_drive import ME, Drive, define, ended, identified, live_key, plan, states, stuck
@@ -78,6 +79,21 @@ def test_a_shorter_rest_changes_nothing() -> None:
     assert [e.kind for change in drive.changes for e in change.events] == []
 
 
+def test_a_turn_that_failed_for_weather_before_it_acted_is_put_back_and_after_it_is_a_failure() -> None:
+    for is_unacted, state in ((True, "ready"), (False, "failed")):
+        drive = Drive(**AGENT)
+        drive.run(plan("g", build("a")))
+        graph = drive.state.graphs["g"]
+        drive.run(identified(graph, "a"))
+        key = live_key(graph, "a")
+        cool(drive, graph, "a", 30_000)
+        trouble: Any = ("exec_failed", "overloaded")
+        drive.run(AttemptSaid("g", key, Leave("edit", "w"), trouble=trouble, is_unacted=is_unacted, used=Spent(7)))
+        drive.run(ended(graph, "a", "failed"))
+        node = next(iter(graph.nodes.values()))
+        assert (node.state, node.attempts, node.spent.tokens) == (state, 0 if is_unacted else 1, 7)
+
+
 def test_an_end_that_comes_first_does_not_hide_the_rest() -> None:
     drive = Drive(**AGENT)
     drive.run(plan("g", build("a")))
@@ -122,6 +138,8 @@ def test_a_provider_that_is_down_for_long_holds_the_graph_up_until_its_rest_is_o
     assert (graph.status, graph.pause_cause) == ("infra_paused", "provider")
     assert graph.pause_reason == "claude rests, and has for long: overloaded"
     assert WakeAt(drive.now + 540_000) in drive.effects
+    drive.tick(0)
+    assert graph.status == "infra_paused", "not before"
     drive.tick(540_000)
     assert (graph.status, running(drive)) == ("active", ["g/a"]), "by itself"
 

@@ -49,6 +49,7 @@ TEXTS: Final[dict[str, str]] = {
     "it waits for an answer: {title}": "它在等待答复：{title}",
     "it is tried again in {count} s": "{count} 秒后重试",
     "only {node} may start: it is stepped": "只有 {node} 可以启动：正在单步执行",
+    "{node} writes the same files: one goes after the other": "{node} 写入相同的文件：需一个接一个地运行",
     "the graph that it replaces still has processes": "被它取代的图仍有进程",
     "no installed agent serves worker {worker}": "没有已安装的代理可服务工作者 {worker}",
     "all slots of its agent are taken": "其代理的所有槽位都已占用",
