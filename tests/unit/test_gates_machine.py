@@ -204,5 +204,5 @@ class GatesMachine(RuleBasedStateMachine):
 
 TestGates = GatesMachine.TestCase
 TestGates.settings = settings(
-    max_examples=80, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
