@@ -184,6 +184,8 @@ class GatesMachine(RuleBasedStateMachine):
             graph = self.graph
             if graph is None or graph.is_ended or (graph.status == "blocked" and not graph.live):
                 return
+            if not any(graph.counts[state] for state in ("waiting", "ready", "running")) and not graph.holding:
+                return  # blocked, and then paused by a person: only a retry goes on
             self._help_on(graph)
         assert graph is None, f"{graph.status} never ends: {[(n.slug, n.state) for n in graph.nodes.values()]}"
 
