@@ -121,11 +121,10 @@ def conclude(draft: Draft) -> None:
     nothing can run.
     """
     graph = draft.graph
-    if graph.open_asks:
-        _withdraw_stale(draft)
     if graph.stopping is not None:
         conclude_stop(draft)
         return
+    _withdraw_stale(draft)
     if graph.terms.on_required_failure == "stop" and graph.counts["failed"]:
         from graphd.core.failing import stop_for_failure  # few graphs ask for it
 
@@ -147,9 +146,11 @@ def conclude(draft: Draft) -> None:
 
 def _withdraw_stale(draft: Draft) -> None:
     """An approval is asked of a ready node: one that is not ready any more needs none."""
+    graph = draft.graph
+    if not graph.open_asks:
+        return
     from graphd.core.asks import withdraw  # graphs that ask have it already
 
-    graph = draft.graph
     for ask in [graph.asks[ask_id] for ask_id in graph.open_asks]:
         if ask.kind == "approval" and graph.nodes[ask.node or ""].state != "ready":
             withdraw(draft, ask, t("{node} is not about to start any more", node=graph.nodes[ask.node or ""].slug))
@@ -169,6 +170,7 @@ def _keep_bounds(draft: Draft, graph: Graph) -> None:
 
 def conclude_stop(draft: Draft) -> None:
     """Fulfil the wish to stop once no tree is left; a clear also goes through here for a graph that has ended."""
+    _withdraw_stale(draft)
     graph = draft.graph
     wish = graph.stopping
     if wish is None or graph.live:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphd.core.commands import Cancel, DaemonStarted, Finish, Pause, Respond, Resume, RetryNodes, Signal, Tick
+from graphd.core.commands import Cancel, Clear, DaemonStarted, Finish, Pause, Respond, Resume, RetryNodes, Signal, Tick
 from graphd.core.definition import Approval, Definition, Gate, Wait
 from graphd.core.draft import Draft
 from graphd.core.early import DEFAULT_AFTER_MS
@@ -259,7 +259,7 @@ def test_a_paused_graph_asks_nothing_and_an_answer_while_paused_counts() -> None
     assert states(graph_of(drive)) == {"ship": "running"}
 
 
-@pytest.mark.parametrize("verb", [Cancel(G), Finish(G, "enough")])
+@pytest.mark.parametrize("verb", [Cancel(G), Clear(G), Finish(G, "enough")])
 def test_an_approval_of_what_does_not_start_any_more_is_withdrawn(verb: Any) -> None:
     drive = begun(approved(), define("a"))
     ask = asked(drive)
