@@ -299,9 +299,9 @@ class Model:
         word = self.admit("extend" if is_extension else "replan")
         demand(not self.finishing or word == "reopens")
         demand(edits.add or edits.change or edits.remove or edits.restart or edits.cancel, "invalidPlan")
-        named = [*edits.change, *edits.remove, *edits.restart, *edits.cancel]
-        demand(all(slug in self.nodes for slug in named), "notFound")
-        demand(not any(self.nodes[slug].removed for slug in named))
+        for slug in [*edits.change, *edits.remove, *edits.cancel, *edits.restart]:  # the first trouble is told
+            demand(slug in self.nodes, "notFound")
+            demand(not self.nodes[slug].removed)
         ended = {*edits.remove, *edits.cancel}
         moved = [*edits.remove, *edits.restart, *edits.cancel]
         demand(len(moved) == len(set(moved)) and not ended & set(edits.change), "invalidPlan")
