@@ -127,7 +127,7 @@ async def test_a_signal_without_a_terminal_detaches(
 
 
 async def test_a_question_that_nobody_here_can_answer_ends_it(play: Play) -> None:
-    play(changed(value("active", asks=[{"id": "a"}])), None)
+    play(changed(value("active", asks=[{"id": "a", "kind": "permission"}])), None)
 
     assert await followed() == 6
 

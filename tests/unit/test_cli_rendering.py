@@ -128,7 +128,7 @@ def test_every_state_has_its_note() -> None:
         node("never", "skipped", ("bad",), skip="no_input"),
         node("next", "waiting", ("busy", "done")),
         node("gone", "cancelled", cancel_reason="by a person"),
-        node("removed", "cancelled", cancel_reason="removed: not needed"),
+        node("removed", "cancelled", cancel_reason="removed: not needed", removed_in=2),
     )
 
     lines = {line.slug: line for line in lines_of(value, {"busy": {"lastLine": "50%\r99%", "phase": "working"}}, NOW)}

@@ -18,6 +18,7 @@ TEXTS: Final[dict[str, str]] = REASONS | {
     "let it end; graphd rerun runs its plan again": "请让它结束；graphd rerun 会再次运行其计划",
     "graphd extend adds to it; graphd rerun runs its plan again":
         "graphd extend 可向其添加节点；graphd rerun 会再次运行其计划",
+    "its budget is spent": "其预算已用完",
     "graphd resume --top-up goes on": "graphd resume --top-up 可继续",
     "a gate stays a gate, and required": "关卡节点必须仍是关卡，且为必需",
     "a gate stays: change what it asks for": "关卡节点不能去掉：可以修改它的要求",
