@@ -6,7 +6,7 @@ import pytest
 
 from graphd.base.refusal import Refused
 from graphd.core.commands import Extend, Replan
-from graphd.core.compare import Stand, compare, diff_since, plan_of
+from graphd.core.compare import Stand, caught_up, compare, diff_since, plan_of
 from graphd.core.definition import ForEach, Wait
 from graphd.core.edits import Edits, Patch
 from graphd.core.model import Graph
@@ -55,6 +55,15 @@ def test_only_what_differs_is_edited_and_only_what_ran_restarts() -> None:
     assert again.edits.restart == ("a", "b")
     drive.run(Replan(G, again.edits), ME)
     assert compare(of(drive), plan_of(of(drive))).edits.is_empty
+
+
+def test_edits_of_a_file_are_brought_up_to_date_with_what_began_since() -> None:
+    drive = running()
+    edits = compare(of(drive), [replace(d, spec="new") if d.slug == "c" else d for d in plan_of(of(drive))]).edits
+    assert caught_up(of(drive), edits).restart == ()
+    drive.run(ended(of(drive), "b"))
+    assert states(of(drive))["c"] == "running"
+    assert caught_up(of(drive), edits).restart == ("c",)
 
 
 def test_a_failed_node_that_was_changed_is_tried_again() -> None:
