@@ -205,3 +205,9 @@ def _awaiting_check(graph: Graph) -> list[Node]:
 def is_judged(node: Node) -> bool:
     """The check of the last round gave its word."""
     return bool(node.evidence) and node.evidence[-1]["round"] == node.rounds
+
+
+def is_unchecked(graph: Graph, node: Node) -> bool:
+    """Its worker's result is there, and goes on with the check of it: no worker starts anew."""
+    worker = graph.attempts.get((node.id, "worker", node.last_number))
+    return worker is not None and worker.outcome == "achieved" and node.candidate is not None and not is_judged(node)

@@ -77,7 +77,7 @@ def begin(state: State, draft_of: DraftOf, may_start: Callable[[Graph], bool]) -
         if not may_start(graph):
             continue
         asked = {graph.asks[ask].node for ask in graph.open_asks if graph.asks[ask].kind == "approval"}
-        fresh = [graph.nodes[i] for i in graph.early if i not in asked]
+        fresh = [graph.nodes[i] for i in graph.early if i not in asked and graph.stepping in (None, i)]
         for node in fresh:
             if node.state == "ready" and may_start(graph):  # one before it may have failed, or paused the graph
                 _begin_one(draft_of(graph), node)

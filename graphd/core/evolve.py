@@ -207,6 +207,7 @@ def _completed(state: State, tape: Tape, event: Event) -> None:
 def _cancelled(state: State, tape: Tape, event: Event) -> None:
     graph = state.graphs[event.graph]
     tape.set(graph, "status", "cancelled")
+    tape.set(graph, "holding", ())
     tape.set(graph, "pause_reason", None)
     tape.set(graph, "pause_cause", None)
     tape.set(graph, "stopping", None)
@@ -256,6 +257,7 @@ def _node_achieved(state: State, tape: Tape, event: Event) -> None:
     tape.set(node, "output", Output(**output) if output else None)
     tape.set(node, "failure", None)
     tape.set(node, "lost_in_row", 0)
+    tape.set(node, "candidate", None)
     tape.set(node, "ended_at", event.at)
 
 
@@ -265,6 +267,7 @@ def _node_failed(state: State, tape: Tape, event: Event) -> None:
     tape.set(node, "failure", Failure(p["class"], p["reason"], p.get("attempt")))
     output = p.get("output")
     tape.set(node, "output", Output(**output) if output else None)
+    tape.set(node, "candidate", None)
     tape.set(node, "ended_at", event.at)
 
 
@@ -282,6 +285,7 @@ def _node_cancelled(state: State, tape: Tape, event: Event) -> None:
     tape.set(node, "output", Output(**output) if output else None)
     tape.set(node, "blocked_by", None)
     tape.set(node, "after_stop", None)
+    tape.set(node, "candidate", None)
     tape.set(node, "ended_at", event.at)
 
 
@@ -306,6 +310,9 @@ def _attempt_started(state: State, tape: Tape, event: Event) -> None:
         tape.set(node, "candidate", None)
         tape.set(node, "rounds", 0)
     else:
+        if node.state == "ready":  # its result waited for the check
+            move(state, tape, event, "running")
+            tape.set(node, "started_at", event.at)
         tape.set(node, "role_numbers", {**(node.role_numbers or {}), p["role"]: p["number"]})
         tape.drop(state.checks, (graph.id, node.id))
     attempt = Attempt(

@@ -208,6 +208,17 @@ def _check_without_word(draft: Draft, node: Node, worker: Attempt, check: Attemp
         reason = t("its check never gave a verdict: {reason}", reason=check.reason or check.outcome)
         _emit(draft, "attempt_failing", worker, **{"class": "verdict_fail"}, reason=reason)
         stop_attempt(draft, worker.key, "end_of_turn")
+    else:
+        conclude(draft)  # a stuck worker may be all that is left
+
+
+def put_back_unchecked(draft: Draft, node: Node) -> None:
+    """Its result can't be checked now: nobody's verdict. The node is ready again, and goes on with the check. A worker
+    that lives is stopped by whoever stops the graph.
+    """
+    worker = draft.graph.attempts[(node.id, "worker", node.last_number)]
+    if worker.state == "settled":
+        _move_on(draft, node, worker, Ended("paused", None, None, None))
 
 
 def refuse_check(draft: Draft, node: Node) -> None:

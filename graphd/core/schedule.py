@@ -10,10 +10,10 @@ from graphd.core.codec import dump_budget
 from graphd.core.commands import Capacity
 from graphd.core.deadlines import first_timeout_ms
 from graphd.core.definition import Budget
-from graphd.core.derive import rebuild_queues
+from graphd.core.derive import is_unchecked, rebuild_queues
 from graphd.core.draft import Draft
 from graphd.core.events import DAEMON, Change, Effect, StartAttempt, WakeAt
-from graphd.core.facts import refuse_check
+from graphd.core.facts import put_back_unchecked, refuse_check
 from graphd.core.model import Graph, Node, State
 from graphd.core.rounds import start_check
 from graphd.core.settle import conclude, pause_for_stuck, ripple
@@ -136,16 +136,18 @@ class _Starts:
         """Results that were given in this batch, or whose check ended without a word: checked in the slot they hold."""
         for graph_id, node_id in list(self._state.checks):
             graph = self._state.graphs[graph_id]
-            if graph.stopping is not None or graph.status == "budget_limited":
-                continue
             node, draft = graph.nodes[node_id], self._draft(graph)
-            if not start_check(draft, node, self._profiles):
+            check = node.definition.verify
+            is_free = check is not None and check.run is not None
+            if graph.stopping is not None or (graph.status == "budget_limited" and not is_free):
+                put_back_unchecked(draft, node)
+            elif not start_check(draft, node, self._profiles):
                 refuse_check(draft, node)
 
     def _step(self, graph: Graph, node: Node) -> None:
         """The one node that may start; its entry in the queue is stale then, as others are."""
         self._exhausted.add(graph.id)
-        if node.state == "ready" and self._is_due(node):
+        if node.state == "ready" and node.id not in graph.early and self._is_due(node):
             self._is_started(graph, node)
 
     def _is_started(self, graph: Graph, node: Node) -> bool:
@@ -187,6 +189,10 @@ class _Starts:
 
     def _start(self, graph: Graph, node: Node, profile: str, *, limit: Budget | None) -> None:
         draft = self._draft(graph)
+        if is_unchecked(graph, node):
+            if not start_check(draft, node, self._profiles):
+                refuse_check(draft, node)
+            return
         number = node.last_number + 1
         allowed_ms = first_timeout_ms(node)
         draft.emit(

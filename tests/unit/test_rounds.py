@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from graphd.core.commands import AttemptSaid, Cancel, Clear, DaemonStarted, Pause, Replan
-from graphd.core.definition import Verify
+from graphd.core.commands import AttemptSaid, AttemptStuck, Cancel, Clear, DaemonStarted, Pause, Replan, Resume
+from graphd.core.definition import Budget, Verify
 from graphd.core.edits import Edits
 from graphd.core.events import PromptAttempt, StartAttempt, StopAttempt
-from graphd.core.model import Attempt, Graph, Limits, Node, Output
+from graphd.core.model import Attempt, Graph, Limits, Node, Output, Spent
 from graphd.core.policy import Leave
 from graphd_protocol.ids import node_id
 from tests.unit.core_drive import ME, Drive, define, ended, identified, plan, states
@@ -23,12 +23,28 @@ class Checked:
     """A graph with a checked node `a` and a node that needs it."""
 
     def __init__(
-        self, check: Verify = BY_CHILD, *, limits: Limits | None = None, has_verifier: bool = True, **more: Any
+        self,
+        check: Verify = BY_CHILD,
+        *,
+        limits: Limits | None = None,
+        has_verifier: bool = True,
+        budget: Budget | None = None,
+        also: tuple[str, ...] = (),
+        **more: Any,
     ) -> None:
         served = (("shell", "shell"), ("build", "acp"), ("verify", "acp"))
         self.drive = Drive(profiles=served if has_verifier else served[:2])
         worker = "build" if check.worker else "shell"
-        self.drive.run(plan(G, define("a", verify=check, worker=worker, **more), define("after", "a"), limits=limits))
+        self.drive.run(
+            plan(
+                G,
+                define("a", verify=check, worker=worker, **more),
+                define("after", "a"),
+                *map(define, also),
+                limits=limits,
+                budget=budget,
+            )
+        )
         self.drive.run(identified(self.graph, "a"))
 
     @property
@@ -248,6 +264,46 @@ def test_pause_with_stop_puts_a_checked_node_back() -> None:
     run.drive.run(Pause(G, "stop"), ME)
     run.end("verifier", "failed")
     assert (run.node.state, run.graph.status) == ("ready", "user_paused")
+
+
+def test_a_result_outlives_a_spent_budget_and_only_its_check_is_made_then() -> None:
+    run = Checked(budget=Budget(tokens=5))
+    run.end(text="made", spent=Spent(tokens=9))
+    assert (run.graph.status, states(run.graph)["a"]) == ("budget_limited", "ready")
+    run.drive.run(Resume(G, top_up=Budget(tokens=100)), ME)
+    assert states(run.graph)["a"] == "running"
+    assert (run.attempt("verifier").number, run.node.last_number) == (1, 1)
+    run.judge("achieved")
+    assert run.node.output is not None
+    assert (run.node.state, run.node.output.text) == ("achieved", "made")
+
+
+def test_a_result_that_comes_while_the_graph_pauses_waits_for_its_check() -> None:
+    run = Checked(BY_COMMAND, also=("other",))
+    run.drive.run(Pause(G, "stop"), ME)
+    run.end(text="made")
+    assert states(run.graph)["a"] == "ready"
+    run.drive.run(ended(run.graph, "other", "failed"))
+    assert run.graph.status == "user_paused"
+    run.drive.run(Resume(G), ME)
+    assert [key[1] for key in run.graph.live if key[0] == A] == ["verifier"]
+
+
+def test_nobody_is_there_any_more_to_check_a_result_that_waited() -> None:
+    run = Checked(budget=Budget(tokens=5))
+    run.end(text="made", spent=Spent(tokens=9))
+    run.drive.capacity = run.drive.capacity._replace(profiles=(("shell", "shell"), ("build", "acp")))
+    run.drive.run(Resume(G, top_up=Budget(tokens=100)), ME)
+    assert run.node.failure is not None
+    assert run.node.failure.failure_class == "verdict_fail"
+
+
+def test_a_stuck_worker_whose_check_is_lost_holds_the_graph_up() -> None:
+    run = Checked(limits=Limits(concurrency=1))
+    run.candidate()
+    run.drive.run(AttemptStuck(G, run.attempt().key, (7,), "no proof"))
+    run.end("verifier", "lost")
+    assert (run.graph.status, run.graph.pause_cause) == ("infra_paused", "stuck")
 
 
 def test_a_new_daemon_goes_on_with_the_check() -> None:
