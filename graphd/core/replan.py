@@ -60,6 +60,8 @@ def carry_out(
             draft.emit("reopened")
         moved = _move(draft, revision)
         ripple(draft, [*release_holds(draft), *moved])
+    elif edits.resume:
+        ripple(draft, release_holds(draft))
     _go_on(draft, word, wants_resume=edits.resume)
     conclude(draft)
 

@@ -27,9 +27,15 @@ def is_checked(node: Node) -> bool:
 def candidate(draft: Draft, node: Node, attempt: Attempt, output: Output) -> None:
     """A talking attempt gave a result, and lives: have it checked, or accept it and end the attempt."""
     if attempt.role == "worker" and is_checked(node):
-        end_round(draft, node, output)
+        if not _is_being_checked(draft, node):  # only one that was prompted anew has another result
+            end_round(draft, node, output)
         return
     stop_attempt(draft, attempt.key, "end_of_turn")
+
+
+def _is_being_checked(draft: Draft, node: Node) -> bool:
+    graph = draft.graph
+    return (graph.id, node.id) in draft.state.checks or any(key[:2] == (node.id, "verifier") for key in graph.live)
 
 
 def end_round(draft: Draft, node: Node, output: Output | None) -> None:

@@ -126,7 +126,8 @@ class _Starts:
         while graph.queue:
             _, node_id = heapq.heappop(graph.queue)
             node = graph.nodes.get(node_id)
-            if node is None or node.state != "ready" or not self._is_due(node):
+            is_stale = node is None or node.state != "ready" or node_id in graph.early
+            if node is None or is_stale or not self._is_due(node):
                 continue
             if self._is_started(graph, node):
                 return

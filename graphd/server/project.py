@@ -54,12 +54,8 @@ def spent(value: Spent) -> Wire:
 
 def spending(graph: Graph) -> Wire:
     """What a graph used, by unit and role."""
-    wire = spent(graph.spent)
-    if graph.cost_is_partial:
-        wire["costIsPartial"] = True
-    if graph.spent_by_role:
-        wire["roles"] = {role: spent(value) for role, value in graph.spent_by_role.items()}
-    return wire
+    roles = {role: spent(value) for role, value in graph.spent_by_role.items()}
+    return {**spent(graph.spent), "costIsPartial": graph.cost_is_partial, "roles": roles}
 
 
 def output(value: Output, limit_bytes: int = TEXT_LIMIT_BYTES) -> Wire:
