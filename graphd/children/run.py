@@ -38,6 +38,7 @@ from graphd.children.shell import ShellDriver
 from graphd.children.sink import CaptureShort
 from graphd.children.spawn import KeeperProcess, spawn_keeper, word_or_stop
 from graphd.children.steady import to_its_end
+from graphd.children.submitting import submitted
 from graphd.core.commands import AttemptEnded, Busy
 from graphd.core.model import Identity, Spent
 from graphd.core.talk import render
@@ -133,6 +134,10 @@ class KeptRun:
     async def recheck(self) -> None:
         """Look at a stuck tree again."""
         self._wanted.recheck.set()
+
+    async def submit(self, content: bytes) -> bool:
+        """A result of the running turn, durable before this returns; False where it is late."""
+        return await submitted(self._order.folder, content, self._wanted.caught_up, lambda: self._fold)
 
     async def collect(self) -> None:
         """Tell the keeper that its record is settled; it goes, and is reaped where it is our child."""

@@ -57,6 +57,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "daemon": Entry("Set up", "setup", "Run the daemon here, or start it in the background."),
     "stop": Entry("Set up", "setup", "Stop the daemon; what runs goes on under its keepers."),
     "connect": Entry("Set up", "setup", "A byte pipe to the daemon: what an editor starts."),
+    "mcp": Entry("Set up", "setup", "The tools of a child, as an MCP server: what its agent starts."),
     "config": Entry("Set up", "config", "Show, change and check the settings."),
     "workspace": Entry("Set up", "workspaces", "List the folders that have graphs; move or forget them."),
     "export": Entry("Set up", "carry", "Write a graph as JSON lines."),

@@ -371,7 +371,9 @@ async def test_an_attempt_reads_its_own_node_and_nothing_else(monkeypatch: pytes
             with pytest.raises(WireError) as refusal:
                 await attempt.call(method, {})
             assert refused_by(refusal.value) == "unauthorised", method
-        assert allowed == {"workgraph/node", "workgraph/why", "workgraph/output", "workgraph/observe"}
+        reads = {"workgraph/node", "workgraph/why", "workgraph/output", "workgraph/observe"}
+        says = {"submitResult", "reportProgress", "askParent", "readInput"}
+        assert allowed == reads | {f"workgraph/{method}" for method in says}
         for method in allowed:
             with pytest.raises(WireError) as refusal:
                 await attempt.call(method, {"graph": graph, "node": "b"})
