@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from graphd.base.redaction import PLAIN
 from graphd.base.refusal import Refused
 from graphd.base.text import t
+from graphd.children.contracts import ContractBroken, first_trouble
 from graphd.children.inputs import INPUT_NAME
 from graphd.children.telling import VERDICT
 from graphd.core.asks import action_hash
@@ -78,24 +79,20 @@ def _content(output: Any) -> bytes:
 
 
 def _check(content: bytes, schema: str) -> None:
-    """Raises Refused `childInputRefused` with the places that do not fit. May take a while for a large schema."""
-    from jsonschema import Draft202012Validator  # slow to import
-
+    """Raises Refused `childInputRefused` with the first place that does not fit. May take a while for a large schema."""
     try:
-        value = json.loads(content)
+        trouble = first_trouble(schema, json.loads(content))
     except ValueError:
-        raise _misfit([t("it is no JSON")]) from None
-    troubles = sorted(
-        Draft202012Validator(json.loads(schema)).iter_errors(value), key=lambda trouble: trouble.json_path
-    )
-    if troubles:
-        raise _misfit([f"{trouble.json_path}: {trouble.message[:200]}" for trouble in troubles[:8]])
+        raise _misfit(t("it is no JSON")) from None
+    except ContractBroken as broken:
+        raise _misfit(broken.reason) from None
+    if trouble is not None:
+        raise _misfit(f"{trouble[0]}: {trouble[1]}")
 
 
-def _misfit(troubles: list[str]) -> Refused:
-    said = "; ".join(map(str, troubles))
+def _misfit(trouble: str) -> Refused:
     return Refused(
-        "childInputRefused", t("the result does not fit its JSON Schema: {troubles}", troubles=said),
+        "childInputRefused", t("the result does not fit its JSON Schema: {trouble}", trouble=trouble),
         t("mend it, and hand it in again"),
     )  # fmt: skip
 
