@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from graphd.children.acp.quirks import Quirks
 from graphd.children.profiles.shape import Headless
+from graphd.children.telling import Contract, Reader
 from graphd.core.commands import AttemptEnded
 from graphd.core.model import Identity, Output
 from graphd.core.talk import Line
@@ -29,6 +30,16 @@ class Input:
     text: str
     path: Path | None = None
     total_bytes: int | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Before:
+    """What is known of an interrupted attempt: why it ended, its folder, and what is still wanted of its session."""
+
+    cause: str
+    folder: Path
+    contract: Contract
+    reader: Reader
 
 
 @dataclass(slots=True, frozen=True)
@@ -73,6 +84,8 @@ class Order:
     """What to tell a session that goes on."""
     summary: str | None = None
     """What a fresh session is told of the one that could not be taken up again."""
+    before: "Before | None" = None
+    """The attempt whose session is resumed: the run looks at what it left, and completes the two above."""
     mcp_argv: tuple[str, ...] = ()
     """How the agent starts our MCP server; () where it can't."""
     mcp_env: tuple[tuple[str, str], ...] = ()

@@ -12,7 +12,7 @@ from typing import Any
 
 from graphd.base.text import t
 from graphd.children.acp.quirks import QUIRKS, Quirks
-from graphd.children.driver import Input, Order
+from graphd.children.driver import Before, Input, Order
 from graphd.children.environment import agent_environment, own_environment
 from graphd.children.profiles import Profile
 from graphd.children.profiles.choosing import Agents, Wish, find_program, found, may_not_serve, terms
@@ -24,7 +24,6 @@ from graphd.children.telling import (
     Reader,
     Task,
     told,
-    told_again,
     told_to_check,
 )
 from graphd.core.deadlines import first_timeout_ms
@@ -61,7 +60,7 @@ def build_order(house: House, settings: Settings, graph: Graph, attempt: Attempt
         return replace(order, refusal=refusal, is_agent_gone=True)
     if profile.driver == "shell":
         return replace(order, environment=agent_environment(order.environment, profile, settings.agents.profiles))
-    return _for_agent(order, settings.agents, profile, graph, attempt)
+    return _for_agent(house, order, settings.agents, profile, graph, attempt)
 
 
 def _plain_order(house: House, settings: Settings, graph: Graph, attempt: Attempt) -> Order:
@@ -86,7 +85,7 @@ def _plain_order(house: House, settings: Settings, graph: Graph, attempt: Attemp
     )  # fmt: skip
 
 
-def _for_agent(order: Order, agents: Agents, profile: Profile, graph: Graph, attempt: Attempt) -> Order:
+def _for_agent(house: House, order: Order, agents: Agents, profile: Profile, graph: Graph, attempt: Attempt) -> Order:
     """The order for an agent that is told things: its program, its terms, and the whole text."""
     node = graph.nodes[attempt.node]
     definition = node.definition
@@ -110,7 +109,7 @@ def _for_agent(order: Order, agents: Agents, profile: Profile, graph: Graph, att
         thinking=agreed.thinking, permissions=agreed.permissions, output_schema=contract.schema,
         max_tool_calls=None if is_check else definition.max_tool_calls,
         resume_session=resumed.child_session if resumed else None,
-        interrupted=_interrupted(order, resumed, contract) if resumed else None,
+        before=_before(house, order, resumed, contract) if resumed else None,
         headless=profile.headless, quirks=quirks_of(profile), secrets=_secrets(profile, environment),
         # One that nobody named stands in for one that is gone: the node waits for it to come back.
         refusal=gone or unfit, is_agent_gone=gone is not None or (unfit is not None and not is_named),
@@ -161,9 +160,9 @@ def _mcp_env(order: Order) -> tuple[tuple[str, str], ...]:
     return tuple(own_environment(workspace=order.workspace, cookie=order.cookie, folder=order.folder).items())
 
 
-def _interrupted(order: Order, earlier: Attempt, contract: Contract) -> str:
+def _before(house: House, order: Order, earlier: Attempt, contract: Contract) -> Before:
     cause = earlier.reason or str(earlier.outcome)
-    return told_again(cause=cause, tree="", contract=contract, reader=_reader(order))
+    return Before(cause, attempt_folder(house.folder, earlier), contract, _reader(order))
 
 
 def _reader(order: Order) -> Reader:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -223,3 +224,33 @@ def test_a_question_and_a_result_outlive_the_daemon(workspace: Workspace) -> Non
     assert told["text"].endswith("answered:\nstaging")
     assert workspace.graphd("output", "a", "--graph", "@last").stdout.strip() == "kept"
     assert len(agent.trace(got="session/prompt")) == 1
+
+
+def interrupted(workspace: Workspace, *, is_session_gone: bool) -> str:
+    """What the agent is told after its attempt was stopped in the middle, in a work tree with a new file."""
+    subprocess.run(["git", "init", "-q", str(workspace.root)], check=True)
+    agent = AgentWorkspace(workspace, [{"say": "I wrote half of it"}, asks(), {"say": "x"}], [{"say": "went on"}])
+    agent.run(ONE)
+    assert workspace.graphd("pause", "--stop", "--wait").returncode == 0
+    (workspace.root / "half.txt").write_text("half")
+    if is_session_gone:
+        for kept in (workspace.base / "fake-sessions").iterdir():
+            kept.unlink()
+    workspace.graphd("resume")
+    agent.until(lambda: len(agent.trace(got="session/prompt")) > 1)
+    return str(agent.trace(got="session/prompt")[1]["params"]["prompt"][0]["text"])
+
+
+def test_a_session_that_goes_on_is_told_what_the_work_tree_looks_like(workspace: Workspace) -> None:
+    told = interrupted(workspace, is_session_gone=False)
+    assert told.startswith("You were interrupted")
+    assert "\n?? half.txt\n" in told
+    assert "I wrote half of it" not in told
+
+
+def test_a_session_that_can_not_go_on_is_replaced_by_one_that_is_told_its_end(workspace: Workspace) -> None:
+    told = interrupted(workspace, is_session_gone=True)
+    assert told.startswith("Do the thing")
+    assert "could not be taken up again" in told
+    assert "\n?? half.txt\n" in told
+    assert "I wrote half of it" in told
