@@ -52,6 +52,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "release": Entry("Steer", "steer", "Declare a stuck process tree dead."),
     "ask": Entry("Answer", "people", "List what waits for a person."),
     "answer": Entry("Answer", "people", "Answer what an agent, a gate or a deadline asks."),
+    "attach": Entry("Answer", "attaching", "Read along with a node, and answer what it asks."),
     "agents": Entry("Set up", "setup", "List the agents that can do work here."),
     "doctor": Entry("Set up", "setup", "Check that everything is in order."),
     "daemon": Entry("Set up", "setup", "Run the daemon here, or start it in the background."),

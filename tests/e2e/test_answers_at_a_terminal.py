@@ -131,3 +131,26 @@ def test_ctrl_c_still_has_its_menu_while_an_ask_is_shown(workspace: Workspace) -
         assert terminal.end() == 130
     assert len(agent.asks()) == 1
     assert agent.nodes()["a"]["state"] == "running"
+
+
+def test_attach_reads_along_answers_and_ends_with_the_attempt(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [{"say": "I begin."}, asks(), {"say": "I am done."}])
+    agent.run(ONE)
+    with at_terminal(workspace, "attach", "a") as terminal:
+        terminal.until("a asks: Change")
+        terminal.press("2")
+        assert terminal.end() == 0
+        assert "I begin." in terminal.text
+        assert "I am done." in terminal.text
+    assert [line["outcome"]["optionId"] for line in agent.trace(did="asked")] == ["proceed_once"]
+
+
+def test_leaving_an_attached_node_stops_nothing(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [asks(), {"say": "done"}])
+    agent.run(ONE)
+    with at_terminal(workspace, "attach", "a") as terminal:
+        terminal.until("a asks: Change")
+        terminal.press("\x03")
+        terminal.until("detached; a goes on")
+        assert terminal.end() == 130
+    assert len(agent.asks()) == 1
