@@ -43,6 +43,13 @@ def tools_of(attempt: Attempt) -> tuple[Tool, ...]:
             lambda given: _report(attempt, given),
         ),
         Tool(
+            "report_discovery",
+            "Report work that you found and that is not part of your task: it is proposed to the people who run this as a "
+            "task of its own. `spec` says what to do, `needs` names tasks whose results it needs. Don't do it yourself.",
+            _schema({"title": TEXT, "spec": TEXT, "needs": {"type": "array", "items": TEXT}}, "title", "spec"),
+            lambda given: _discover(attempt, given),
+        ),
+        Tool(
             "ask_parent",
             "Ask the people who run this task something that you can't find out yourself, and wait for the answer. If "
             "none came in time, ask with the very same words to go on waiting, or go on without it.",
@@ -73,6 +80,14 @@ def _submit(attempt: Attempt, given: Json) -> str:
 def _report(attempt: Attempt, given: Json) -> str:
     attempt.call("workgraph/reportProgress", {"text": _text(given, "text")[:4096]})
     return "Told."
+
+
+def _discover(attempt: Attempt, given: Json) -> str:
+    needs = given.get("needs") or []
+    names = [str(name) for name in needs] if isinstance(needs, list) else [str(needs)]
+    params = {"title": _text(given, "title")[:200], "spec": _text(given, "spec"), "needs": names}
+    attempt.call("workgraph/reportDiscovery", params)
+    return "Proposed. Go on with your own task."
 
 
 def _ask(attempt: Attempt, given: Json) -> str:

@@ -275,6 +275,14 @@ REQUESTS: Final[tuple[Request, ...]] = (
         callers=CHILDREN,
     ),
     Request(
+        "workgraph/reportDiscovery",
+        "ReportDiscoveryParams",
+        "ReportDiscoveryResult",
+        "Propose a node for work that the attempt found; a person accepts or dismisses it.",
+        errors=("staleAttempt", "invalidPlan", "invalidTransition", "capacity", "notFound"),
+        callers=CHILDREN,
+    ),
+    Request(
         "workgraph/askParent",
         "AskParentParams",
         "AskParentResult",

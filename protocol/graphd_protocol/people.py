@@ -68,6 +68,20 @@ class ReportProgressParams(Wire):
     text: str = Field(min_length=1, max_length=4096)
 
 
+class ReportDiscoveryParams(Wire):
+    """`workgraph/reportDiscovery`: work that should be done too. The same title of the same attempt is the same."""
+
+    title: str = Field(min_length=1, max_length=200)
+    spec: str = Field(min_length=1, max_length=100_000)
+    needs: list[str] = Field(default=[], max_length=64)
+
+
+class ReportDiscoveryResult(Wire):
+    """The proposal that waits for a person, or was settled already."""
+
+    proposal: str
+
+
 class AskParentParams(Wire):
     """`workgraph/askParent`: a question to people. The same words again wait for the same answer."""
 

@@ -1153,6 +1153,18 @@ export interface ReplanParams {
   reason?: string | null;
 }
 
+/** `workgraph/reportDiscovery`: work that should be done too. The same title of the same attempt is the same. */
+export interface ReportDiscoveryParams {
+  title: string;
+  spec: string;
+  needs?: string[];
+}
+
+/** The proposal that waits for a person, or was settled already. */
+export interface ReportDiscoveryResult {
+  proposal: string;
+}
+
 /** `workgraph/reportProgress`: for people's eyes, never for decisions. */
 export interface ReportProgressParams {
   text: string;
@@ -1665,6 +1677,8 @@ export interface Requests {
   "workgraph/submitResult": { params: SubmitResultParams; result: Empty };
   /** Say how far the attempt is. */
   "workgraph/reportProgress": { params: ReportProgressParams; result: Empty };
+  /** Propose a node for work that the attempt found; a person accepts or dismisses it. */
+  "workgraph/reportDiscovery": { params: ReportDiscoveryParams; result: ReportDiscoveryResult };
   /** Ask people something, and wait for the answer. */
   "workgraph/askParent": { params: AskParentParams; result: AskParentResult };
   /** Bytes of an input of the attempt. */

@@ -1002,6 +1002,16 @@
 ---@field resume? boolean A paused graph goes on.
 ---@field reason? string|nil
 
+--- `workgraph/reportDiscovery`: work that should be done too. The same title of the same attempt is the same.
+---@class graphd.ReportDiscoveryParams
+---@field title string
+---@field spec string
+---@field needs? string[]
+
+--- The proposal that waits for a person, or was settled already.
+---@class graphd.ReportDiscoveryResult
+---@field proposal string
+
 --- `workgraph/reportProgress`: for people's eyes, never for decisions.
 ---@class graphd.ReportProgressParams
 ---@field text string
@@ -1412,6 +1422,7 @@
 ---@field ["workgraph/signal"] fun(params: graphd.SignalParams): graphd.SignalResult Something happened outside: wake what waits for it, keep it for what will.
 ---@field ["workgraph/submitResult"] fun(params: graphd.SubmitResultParams): graphd.Empty Hand in the result of the running turn: it counts over what the attempt says. Durable before the answer.
 ---@field ["workgraph/reportProgress"] fun(params: graphd.ReportProgressParams): graphd.Empty Say how far the attempt is.
+---@field ["workgraph/reportDiscovery"] fun(params: graphd.ReportDiscoveryParams): graphd.ReportDiscoveryResult Propose a node for work that the attempt found; a person accepts or dismisses it.
 ---@field ["workgraph/askParent"] fun(params: graphd.AskParentParams): graphd.AskParentResult Ask people something, and wait for the answer.
 ---@field ["workgraph/readInput"] fun(params: graphd.ReadInputParams): graphd.ReadInputResult Bytes of an input of the attempt.
 ---@field ["workgraph/list"] fun(params: graphd.ListParams): graphd.ListResult Headers of graphs, newest first.

@@ -192,14 +192,17 @@ def test_a_child_hands_in_its_result_and_reads_its_inputs_through_mcp(workspace:
     agent = AgentWorkspace(
         workspace,
         [
-            mcp("report_progress", text="begun"), mcp("read_input", name="a", offset=16_000),
+            mcp("report_progress", text="begun"), mcp("report_discovery", title="More", spec="Do more"),
+            mcp("read_input", name="a", offset=16_000),
             mcp("submit_result", output={"n": 1}), {"say": "what I say does not count"},
         ],
     )  # fmt: skip
     text = f"nodes:\n  - {{ id: a, run: 'printf {long}' }}\n  - {{ id: b, worker: build, needs: [a], prompt: Do it }}\n"
     code, said = agent.run(text)
     assert code == 0, said
-    assert agent.trace(did="mcp tools")[0]["tools"] == ["submit_result", "report_progress", "ask_parent", "read_input"]
+    assert agent.trace(did="mcp tools")[0]["tools"] == [
+        "submit_result", "report_progress", "report_discovery", "ask_parent", "read_input",
+    ]  # fmt: skip
     results = {line["tool"]: line for line in agent.trace(did="mcp")}
     assert not any(line["failed"] for line in results.values())
     read = results["read_input"]["text"]

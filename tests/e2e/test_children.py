@@ -16,7 +16,7 @@ from tests.kit.wire import Client, Served, WireError, hello_params, nodes, refus
 @asynccontextmanager
 async def child(served: Served, **node: Any) -> AsyncIterator[tuple[Client, Client, str, Path]]:
     """A person, the child of a running attempt, its graph, its folder."""
-    user = await served.client()
+    user = await served.client(interactive=True)
     (plain,) = nodes("a")
     result = await user.call("workgraph/set", {"nodes": [{**plain, **node}], "title": "x"})
     graph = str(result["graph"])
@@ -55,7 +55,7 @@ async def test_a_result_is_handed_in_by_its_attempt_as_text_or_json() -> None:
 async def test_a_result_that_does_not_fit_its_schema_is_sent_back_with_what_to_mend() -> None:
     schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
     async with serving() as served, child(served, outputSchema=schema) as (_, made, _graph, _folder):
-        for output, said in (("words", "no JSON"), ({}, "'n' is a required"), ({"n": "x"}, "$.n")):
+        for output, said in (("words", "no JSON"), ({}, '"n" is a required'), ({"n": "x"}, "$.n")):
             trouble = await refusal(made, "submitResult", output=output)
             assert refused_by(trouble) == "childInputRefused"
             assert said in str(trouble)
@@ -126,3 +126,21 @@ async def test_progress_is_shown_and_inputs_are_read_in_parts() -> None:
         assert rest["text"] == "é" * 8
         for name in ("im", "../token", "inputs/in", ""):
             assert refused_by(await refusal(made, "readInput", name=name)) == "notFound"
+
+
+async def test_a_discovery_is_a_proposal_that_a_person_accepts_and_told_again_it_is_the_same() -> None:
+    async with serving() as served, child(served) as (user, made, graph, _folder):
+        found = {"title": "A: mend the parser", "spec": "Mend it", "needs": ["a"]}
+        first = await made.call("workgraph/reportDiscovery", found)
+        assert await made.call("workgraph/reportDiscovery", found) == first
+        (ask,) = await user.call("workgraph/asks", {})
+        assert (ask["id"], ask["kind"], ask["title"]) == (first["proposal"], "proposal", found["title"])
+        assert refused_by(await refusal(made, "accept", proposal=ask["id"])) == "unauthorised"
+        await user.call("workgraph/accept", {"graph": graph, "proposal": ask["id"]})
+        node = (await user.call("workgraph/node", {"graph": graph, "node": "a-mend-the-parser"}))["node"]
+        assert (node["state"], node["needs"]) == ("waiting", ["a"])
+        assert await made.call("workgraph/reportDiscovery", found) == first
+        again = await made.call("workgraph/reportDiscovery", {**found, "title": "a mend - the parser!"})
+        assert again != first
+        trouble = await refusal(made, "reportDiscovery", title="x", spec="y", needs=["nobody"])
+        assert refused_by(trouble) == "invalidPlan"

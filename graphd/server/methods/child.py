@@ -1,11 +1,13 @@
-"""`submitResult`, `reportProgress`, `askParent`, `readInput`: what an attempt may say, about itself alone.
+"""`submitResult`, `reportProgress`, `reportDiscovery`, `askParent`, `readInput`: what an attempt may say, of itself.
 
 Who calls is known by the hello (a token, or a parent chain that leads to a keeper). A child decides nothing: it can't
 answer, cancel or widen anything. Source: spec protocol.md, MCP and plugin package; execution.md, Environment.
 """
 
 import asyncio
+import itertools
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,18 +18,27 @@ from graphd.children.contracts import ContractBroken, first_trouble
 from graphd.children.inputs import INPUT_NAME
 from graphd.children.telling import VERDICT
 from graphd.core.asks import action_hash
-from graphd.core.commands import ChildAsk, Request
+from graphd.core.commands import ChildAsk, Propose, Request
+from graphd.core.definition import Definition
+from graphd.core.edits import Edits
 from graphd.core.events import AttemptKey
-from graphd.core.model import Ask, Attempt, State
+from graphd.core.model import Ask, Attempt, Graph, State
 from graphd.core.turns import question_of
 from graphd.server.errors import nearest, shown
 from graphd.server.hello import Caller
 from graphd.server.project import Wire
 from graphd.server.routes import CHILDREN, Call, Table
 from graphd.server.slices import read_slice, slice_of
+from graphd_protocol.ids import slug_trouble
 
 if TYPE_CHECKING:
-    from graphd_protocol.model import AskParentParams, ReadInputParams, ReportProgressParams, SubmitResultParams
+    from graphd_protocol.model import (
+        AskParentParams,
+        ReadInputParams,
+        ReportDiscoveryParams,
+        ReportProgressParams,
+        SubmitResultParams,
+    )
 
 table: Final = Table()
 RESULT_LIMIT_BYTES: Final = 8 << 20
@@ -79,7 +90,7 @@ def _content(output: Any) -> bytes:
 
 
 def _check(content: bytes, schema: str) -> None:
-    """Raises Refused `childInputRefused` with the first place that does not fit. May take a while for a large schema."""
+    """Raises Refused `childInputRefused` with the first place that does not fit. May take a while."""
     try:
         trouble = first_trouble(schema, json.loads(content))
     except ValueError:
@@ -107,6 +118,47 @@ async def report_progress(call: Call, params: "ReportProgressParams") -> Wire:
 
 def _place(attempt: Attempt) -> tuple[str, AttemptKey]:
     return attempt.graph, attempt.key
+
+
+@table.route(
+    "workgraph/reportDiscovery", "ReportDiscoveryParams", "ReportDiscoveryResult", allowed=CHILDREN,
+    is_cancellable=False,
+)  # fmt: skip
+async def report_discovery(call: Call, params: "ReportDiscoveryParams") -> Wire:
+    """Propose it as a node of the attempt's worker; told again, it is the same proposal. Raises Refused."""
+    title = PLAIN.text(params.title)
+
+    def read(state: State) -> tuple[str, str, Definition, str | None]:
+        attempt = _own(state, call.caller)
+        graph = state.graphs[attempt.graph]
+        node = graph.nodes[attempt.node]
+        author = f"{node.slug}@{attempt.number}"
+        made = Definition(
+            slug=_free_slug(graph, title), title=title, spec=PLAIN.text(params.spec), worker=node.definition.worker,
+            needs=tuple(params.needs),
+        )  # fmt: skip
+        return graph.id, author, made, _proposal(graph, author, title)
+
+    graph_id, author, made, proposal = await call.daemon.view(read)
+    if proposal is None:
+        command = Propose(graph_id, Edits(add=(made,)), author, title)
+        await call.daemon.execute(Request(command, call.caller.actor))
+        proposal = await call.daemon.view(lambda state: _proposal(state.graphs[graph_id], author, title))
+    return {"proposal": proposal}
+
+
+def _proposal(graph: Graph, author: str, title: str) -> str | None:
+    found = (ask for ask in graph.asks.values() if ask.kind == "proposal" and ask.action.get("author") == author)
+    return next((ask.id for ask in found if ask.title == title), None)
+
+
+def _free_slug(graph: Graph, title: str) -> str:
+    """A slug of the title that no node of the graph ever had."""
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-")
+    slug = words if words and slug_trouble(words) is None else f"found-{words}".strip("-")
+    taken = {node.slug for node in graph.nodes.values()}
+    numbered = (f"{slug}-{number}" for number in itertools.count(2))
+    return slug if slug not in taken else next(name for name in numbered if name not in taken)
 
 
 @table.route("workgraph/askParent", "AskParentParams", "AskParentResult", allowed=CHILDREN)
