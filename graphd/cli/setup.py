@@ -214,8 +214,8 @@ def connect_command(no_start: bool, workspace: Path | None) -> None:
 def mcp_command(attempt: bool, workspace: Path | None) -> None:
     """An MCP server over stdin and stdout, for agents; it ends with stdin.
 
-    With --attempt, inside an attempt: submit_result, report_progress, report_discovery, ask_parent, read_input. It finds
-    its attempt by $GRAPHD_TOKEN_FILE, and a daemon that its keepers start again.
+    With --attempt, inside an attempt: submit_result, report_progress, report_discovery, ask_parent, read_input. It
+    finds its attempt by $GRAPHD_TOKEN_FILE, and a daemon that its keepers start again.
 
     Examples:
       graphd mcp --attempt

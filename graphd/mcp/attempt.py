@@ -44,8 +44,8 @@ def tools_of(attempt: Attempt) -> tuple[Tool, ...]:
         ),
         Tool(
             "report_discovery",
-            "Report work that you found and that is not part of your task: it is proposed to the people who run this as a "
-            "task of its own. `spec` says what to do, `needs` names tasks whose results it needs. Don't do it yourself.",
+            "Report work that you found and that is not part of your task: it is proposed to the people who run it as "
+            "a task of its own. `spec` says what to do, `needs` names tasks that it needs. Don't do it yourself.",
             _schema({"title": TEXT, "spec": TEXT, "needs": {"type": "array", "items": TEXT}}, "title", "spec"),
             lambda given: _discover(attempt, given),
         ),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from graphd.client.paths import AttachFailure
 from graphd.client.session import ConnectionLost, RemoteRefused, Session
 from tests.kit.agents import AgentWorkspace, Turn, asks
 from tests.kit.workspaces import Workspace
@@ -43,7 +44,7 @@ class Person:
                 async with await Session.open(workspace=Path(self._root), client="racer", interactive=True) as session:
                     while not is_over.is_set():
                         await self._answer(session, await session.call("workgraph/asks"))
-            except (ConnectionLost, OSError):
+            except (AttachFailure, ConnectionLost, OSError):  # killed while it started, perhaps
                 continue
 
     async def _answer(self, session: Session, waiting: list[dict[str, Any]]) -> None:
