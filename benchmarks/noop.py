@@ -54,6 +54,10 @@ class NoopRun:
     async def recheck(self) -> None:
         """Nothing is ever stuck."""
 
+    async def submit(self, content: bytes) -> bool:
+        """It has no turns."""
+        return False
+
     async def collect(self) -> None:
         """No keeper to tell."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from graphd.children.acp.quirks import Quirks
 from graphd.children.profiles.shape import Headless
+from graphd.children.telling import Contract, Reader
 from graphd.core.commands import AttemptEnded
 from graphd.core.model import Identity, Output
 from graphd.core.talk import Line
@@ -29,6 +30,16 @@ class Input:
     text: str
     path: Path | None = None
     total_bytes: int | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Before:
+    """What is known of an interrupted attempt: why it ended, its folder, and what is still wanted of its session."""
+
+    cause: str
+    folder: Path
+    contract: Contract
+    reader: Reader
 
 
 @dataclass(slots=True, frozen=True)
@@ -73,8 +84,12 @@ class Order:
     """What to tell a session that goes on."""
     summary: str | None = None
     """What a fresh session is told of the one that could not be taken up again."""
+    before: "Before | None" = None
+    """The attempt whose session is resumed: the run looks at what it left, and completes the two above."""
     mcp_argv: tuple[str, ...] = ()
     """How the agent starts our MCP server; () where it can't."""
+    mcp_env: tuple[tuple[str, str], ...] = ()
+    """What that server has to know, for agents that hand nothing of their own environment on. No secrets."""
     max_tool_calls: int | None = None
     output_schema: str | None = None
     """The contract of the result, JSON text."""
@@ -145,6 +160,9 @@ class Run(Protocol):
 
     async def recheck(self) -> None:
         """Look at a stuck tree again."""
+
+    async def submit(self, content: bytes) -> bool:
+        """Its agent hands in the result of the running turn: durable before this returns. False where it is late."""
 
     async def collect(self) -> None:
         """The settlement is committed: the keeper may go."""
@@ -242,6 +260,11 @@ class Fold(Protocol):
     def keep(self) -> None:
         """Make durable the results that the last facts say are captured, before anyone is told. May block."""
 
+    def hand_in(self, staged: Path) -> bool:
+        """Take a durable file as the result of the running turn, by a rename; False where none runs. Called on the
+        loop, between two records.
+        """
+
     def finish(self, fact: Fact) -> Fact:
         """Complete a `serve` or `ask` fact by what only the world knows: a request that is served here becomes the
         `say` of its reply, paths become real paths. Done again after a crash before the commit. May block.
@@ -264,6 +287,10 @@ class Monologue:
 
     def keep(self) -> None:
         """Nothing: its one result is its end."""
+
+    def hand_in(self, staged: Path) -> bool:
+        """Its result is what it prints."""
+        return False
 
     def finish(self, fact: Fact) -> Fact:
         """Nothing to look up."""

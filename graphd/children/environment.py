@@ -90,12 +90,21 @@ def child_environment(
     own: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """All that a child sees: the graph's environment and our names. `own` is the daemon's, for its own two folders."""
-    daemon = os.environ if own is None else own
     return {
         "PATH": os.defpath,
         **environment,
-        **{name: daemon[name] for name in OWN_FOLDERS if name in daemon},
         **{f"GRAPHD_VAR_{name}": value for name, value in variables.items() if VARIABLE.match(name)},
+        **own_environment(workspace=workspace, cookie=cookie, folder=folder, own=own),
+    }
+
+
+def own_environment(
+    *, workspace: Path, cookie: str, folder: Path, own: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Our names alone, for what an agent starts without handing its environment on. The token is named by its file."""
+    daemon = os.environ if own is None else own
+    return {
+        **{name: daemon[name] for name in OWN_FOLDERS if name in daemon},
         "GRAPHD_WORKSPACE": str(workspace),
         "GRAPHD_ATTEMPT": cookie,
         "GRAPHD_TOKEN_FILE": str(folder / "token"),

@@ -35,7 +35,16 @@ class Items:
         if not fresh or self._size > LIMIT_BYTES:
             return
         rows = [row for fact in fresh for row in self._rows(fact)]
-        lines = "".join(json.dumps({"at": at_ms, **row}, ensure_ascii=False) + "\n" for row in rows)
+        self._write("".join(json.dumps({"at": at_ms, **row}, ensure_ascii=False) + "\n" for row in rows))
+        self._last = fresh[-1].position
+
+    def note(self, kind: str, text: str, *, at_ms: int) -> None:
+        """An item that is no fact of the journal: it stands behind what was said so far. OSError."""
+        if self._size <= LIMIT_BYTES:
+            row = {"place": list(self._last or (0, -1)), "at": at_ms, "kind": kind, "text": self._redactor.text(text)}
+            self._write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def _write(self, lines: str) -> None:
         content = lines.encode("utf-8", "replace")
         if content:
             fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -44,7 +53,6 @@ class Items:
             finally:
                 os.close(fd)
         self._size += len(content)
-        self._last = fresh[-1].position
 
     def _rows(self, fact: Fact) -> list[dict[str, Any]]:
         content, place = fact.content, list(fact.position)

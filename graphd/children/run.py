@@ -32,12 +32,14 @@ from graphd.children.identity import Alive, Dead, Unknown, end_survivors, is_loc
 from graphd.children.journal import Decoder, Header, JournalBroken, Record, read_err, read_header, read_records
 from graphd.children.keeping.files import OUT
 from graphd.children.link import AttachRefused, CallRefused, KeeperSilent, Link, LinkLost
+from graphd.children.looking import look_again
 from graphd.children.outbox import Outbox
 from graphd.children.results import ERR_LIMIT
 from graphd.children.shell import ShellDriver
 from graphd.children.sink import CaptureShort
 from graphd.children.spawn import KeeperProcess, spawn_keeper, word_or_stop
 from graphd.children.steady import to_its_end
+from graphd.children.submitting import submitted
 from graphd.core.commands import AttemptEnded, Busy
 from graphd.core.model import Identity, Spent
 from graphd.core.talk import render
@@ -105,6 +107,7 @@ class KeptRun:
 
     async def adopt(self) -> AttemptEnded:
         """By the recovery table of execution.md. Never raises for child trouble (but AttemptFenced)."""
+        self._order = await to_its_end(lambda: look_again(self._order))
         return await self._guarded(self._settle())
 
     def request_stop(self) -> None:
@@ -133,6 +136,10 @@ class KeptRun:
     async def recheck(self) -> None:
         """Look at a stuck tree again."""
         self._wanted.recheck.set()
+
+    async def submit(self, content: bytes) -> bool:
+        """A result of the running turn, durable before this returns; False where it is late."""
+        return await submitted(self._order.folder, content, self._wanted.caught_up, lambda: self._fold)
 
     async def collect(self) -> None:
         """Tell the keeper that its record is settled; it goes, and is reaped where it is our child."""
@@ -185,6 +192,7 @@ class KeptRun:
 
     async def _begin(self) -> AttemptEnded:
         folder = self._order.folder
+        self._order = await to_its_end(lambda: look_again(self._order))
         launch = await asyncio.to_thread(make_folder, self._order, self._driver)
         if self._wanted.stop.is_set() and await asyncio.to_thread(void, folder):
             return self._ended("put_back", reason=t("stopped before it was started"))

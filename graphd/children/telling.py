@@ -147,6 +147,16 @@ def told_again(*, cause: str, tree: str, contract: Contract, reader: Reader) -> 
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def told_of_before(told: str, said: str) -> str:
+    """What a session is told that replaces one which can't be taken up again: `told` of the interruption, and the end
+    of what the other one said, as data.
+    """
+    if not said.strip():
+        return told
+    fence = _Fence(Task(told, earlier=(Earlier("summary", said),)))
+    return f"{told}\nThe end of what the earlier session said and did:\n{fence.around('earlier session', said)}\n"
+
+
 def told_gaps(gaps: Iterable[str], contract: Contract, reader: Reader) -> str:
     """The next turn of a session whose result a verifier did not take: what is missing, as data."""
     text = "\n".join(f"- {_one_line(gap)}" for gap in gaps)

@@ -219,7 +219,7 @@ class Follower:
         is_shown = self._asking.take(asks)
         if is_shown and self._keys is None:
             self._keys = contextlib.ExitStack()
-            self._keys.enter_context(_single_keys(self._asking.press))
+            self._keys.enter_context(single_keys(self._asking.press))
         if is_shown and was_shown is None:
             self._view.bell()
         if not is_shown:
@@ -280,7 +280,7 @@ class Follower:
             return
         self._close_keys()
         self._menu = contextlib.ExitStack()
-        self._menu.enter_context(_single_keys(self._pressed))
+        self._menu.enter_context(single_keys(self._pressed))
         self._view.ask(_MENU)
 
     def _leave(self) -> None:
@@ -371,7 +371,7 @@ def _print_update(update: "Update") -> None:
 
 
 @contextlib.contextmanager
-def _single_keys(pressed: Any) -> Iterator[None]:
+def single_keys(pressed: Any) -> Iterator[None]:
     """Give each key to `pressed` without waiting for Enter. Ctrl-C stays a signal."""
     import os
     import termios

@@ -39,7 +39,7 @@ def logs_command(*, node: str, graph: str | None, follow: bool, as_json: bool, w
             if as_json:
                 print_json(item)
             else:
-                _write(item.get("text") or "")
+                write(item.get("text") or "")
 
     asyncio.run(work())
 
@@ -125,7 +125,7 @@ def output_command(*, node: str | None, graph: str | None, as_json: bool, worksp
     if as_json:
         print_json(value)
     else:
-        _write(value["text"])
+        write(value["text"])
 
 
 async def whole_output(session: "Session", graph: str, node: str) -> Wire:
@@ -144,7 +144,7 @@ async def whole_output(session: "Session", graph: str, node: str) -> Wire:
             return {**answer, "text": "".join(pieces), "offset": 0}
 
 
-def _write(text: str) -> None:
+def write(text: str) -> None:
     """Text of a child on stdout: untouched into a pipe, harmless on a terminal."""
     shown = harmless(text) if sys.stdout.isatty() else text
     sys.stdout.write(shown if shown.endswith("\n") or not sys.stdout.isatty() or not shown else shown + "\n")

@@ -207,3 +207,19 @@ def connect_command(no_start: bool, workspace: Path | None) -> None:
 
     words = ["--workspace", str(workspace)] if workspace else []
     raise CommandEnded(connect_main([*words, "--no-start"] if no_start else words))
+
+
+@command("mcp")
+@click.option("--attempt", is_flag=True, help="Serve the tools of the attempt that this process belongs to.")
+def mcp_command(attempt: bool, workspace: Path | None) -> None:
+    """An MCP server over stdin and stdout, for agents; it ends with stdin.
+
+    With --attempt, inside an attempt: submit_result, report_progress, report_discovery, ask_parent, read_input. It
+    finds its attempt by $GRAPHD_TOKEN_FILE, and a daemon that its keepers start again.
+
+    Examples:
+      graphd mcp --attempt
+    """
+    from graphd.mcp.attempt import main as serve
+
+    raise CommandEnded(serve(["--attempt"] if attempt else []))

@@ -266,6 +266,15 @@ class AttemptSaid(NamedTuple):
     used: Spent | None = None  # totals so far; `cost_usd` None: it does not say
 
 
+class ChildAsk(NamedTuple):
+    """An attempt asks people something, outside its protocol. `is_alone`: nobody is there, nobody is waited for."""
+
+    graph: str
+    attempt: AttemptKey
+    question: str
+    is_alone: bool = False
+
+
 class Revoke(NamedTuple):
     """A standing answer stands no more; what it allowed already is not taken back."""
 
@@ -373,6 +382,7 @@ Verb = (
 Fact = (
     AttemptIdentified
     | AttemptSaid
+    | ChildAsk
     | AttemptUsed
     | AttemptEnded
     | AttemptStuck

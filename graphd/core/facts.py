@@ -14,6 +14,7 @@ from graphd.core.commands import (
     AttemptSaid,
     AttemptStuck,
     AttemptUsed,
+    ChildAsk,
     DaemonStarted,
     DeadlineReached,
     MachineSlept,
@@ -36,7 +37,8 @@ CHECKS_LIMIT = 3  # checks of an attempt that end without a word, on average
 BACKOFF_LIMIT_MS = 3_600_000
 
 AttemptFact = (
-    AttemptIdentified | AttemptSaid | AttemptUsed | AttemptEnded | AttemptStuck | DeadlineReached | ProfileCooling
+    AttemptIdentified | AttemptSaid | AttemptUsed | AttemptEnded | AttemptStuck | ChildAsk | DeadlineReached
+    | ProfileCooling
 )  # fmt: skip
 
 
@@ -59,6 +61,10 @@ def attempt_fact(state: State, tape: Tape, fact: AttemptFact, *, now: int) -> li
             from graphd.core.turns import said  # what agents say is imported with the first one that talks
 
             said(draft, attempt, fact)
+        case ChildAsk():
+            from graphd.core.turns import child_asked
+
+            child_asked(draft, attempt, fact)
         case AttemptStuck():
             _stuck(draft, attempt, fact)
         case DeadlineReached():

@@ -8,12 +8,14 @@ from typing import Any
 
 from graphd.base.text import t
 from graphd.core import asks, rounds
-from graphd.core.commands import AgentAsk, AttemptSaid
+from graphd.core.commands import AgentAsk, AttemptSaid, ChildAsk
 from graphd.core.draft import Draft
 from graphd.core.events import AnswerAsk
 from graphd.core.model import Ask, Attempt, Graph, Node
 from graphd.core.policy import Ruling, glob_of, permit
 from graphd.core.verbs import stop_attempt
+
+TITLE_LIMIT = 200
 
 
 def said(draft: Draft, attempt: Attempt, fact: AttemptSaid) -> None:
@@ -142,6 +144,30 @@ def choose(question: AgentAsk, verdict: str) -> str | None:
     """The option that says this once; never the agent's own "always" (execution.md, People)."""
     wanted = "allow_once" if verdict == "allow" else "reject_once"
     return next((option["id"] for option in question.options if option["kind"] == wanted), None)
+
+
+def question_of(text: str) -> dict[str, Any]:
+    """The action of a child's own question. The same words of the same attempt are the same ask."""
+    return {"toolKind": "question", "question": text}
+
+
+def child_asked(draft: Draft, attempt: Attempt, fact: ChildAsk) -> None:
+    """A child's question, once: one that lost the answer on its way asks again. One that is to end asks nothing."""
+    action = question_of(fact.question)
+    wanted = asks.action_hash(action)
+    is_known = any(
+        ask.action_hash == wanted and (ask.node, ask.role, ask.attempt) == attempt.key and ask.state != "withdrawn"
+        for ask in draft.graph.asks.values()
+    )
+    if is_known or attempt.state not in ("starting", "live"):
+        return
+    title = " ".join(fact.question.split())[:TITLE_LIMIT]
+    ask = asks.open_ask(
+        draft, kind="question", title=title, action=action, options=(), node=draft.graph.nodes[attempt.node],
+        attempt=attempt.number, role=attempt.role,
+    )  # fmt: skip
+    if fact.is_alone:
+        asks.answer(draft, ask, by=t("rule {rule}", rule="asks.detached"), option=None)
 
 
 # ---- a turn's end without a result --------------------------------------------------------------------------------

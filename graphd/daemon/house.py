@@ -269,6 +269,14 @@ class Daemon:
         """Where the tables differ from the log. Empty is well."""
         return await self._database.read(lambda connection: differences(connection, replay))
 
+    async def submit_result(self, graph: str, attempt: AttemptKey, content: bytes) -> bool:
+        """A result that an attempt hands in; False where none of its turns runs. OSError where it can't be kept."""
+        return await self._supervisor.submit(graph, attempt, content)
+
+    def report_progress(self, graph: str, attempt: AttemptKey, text: str) -> None:
+        """What an attempt says of how far it is."""
+        self._supervisor.progress(graph, attempt, text)
+
     def is_lock_ours(self) -> bool:
         """The lock file on disk is the one that we hold."""
         return self._database.lock.still_ours()

@@ -4,6 +4,7 @@ Reads state and looks for the agent's program; writes nothing.
 """
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,15 +12,27 @@ from typing import Any
 
 from graphd.base.text import t
 from graphd.children.acp.quirks import QUIRKS, Quirks
-from graphd.children.driver import Input, Order
-from graphd.children.environment import agent_environment
+from graphd.children.driver import Before, Input, Order
+from graphd.children.environment import agent_environment, own_environment
 from graphd.children.profiles import Profile
 from graphd.children.profiles.choosing import Agents, Wish, find_program, found, may_not_serve, terms
-from graphd.children.telling import VERDICT, Contract, Earlier, Given, Task, told, told_again, told_to_check
+from graphd.children.telling import (
+    VERDICT,
+    Contract,
+    Earlier,
+    Given,
+    Reader,
+    Task,
+    told,
+    told_to_check,
+)
 from graphd.core.deadlines import first_timeout_ms
 from graphd.core.model import Attempt, Graph, Node
 from graphd.daemon.settings import Settings
 from graphd_protocol.ids import node_id
+
+MCP_ARGV = (sys.executable, "-P", "-m", "graphd", "mcp", "--attempt")
+"""How an agent starts our MCP server. `-P`: modules of the node's folder, where it stands, must not pass for ours."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -47,7 +60,7 @@ def build_order(house: House, settings: Settings, graph: Graph, attempt: Attempt
         return replace(order, refusal=refusal, is_agent_gone=True)
     if profile.driver == "shell":
         return replace(order, environment=agent_environment(order.environment, profile, settings.agents.profiles))
-    return _for_agent(order, settings.agents, profile, graph, attempt)
+    return _for_agent(house, order, settings.agents, profile, graph, attempt)
 
 
 def _plain_order(house: House, settings: Settings, graph: Graph, attempt: Attempt) -> Order:
@@ -72,7 +85,7 @@ def _plain_order(house: House, settings: Settings, graph: Graph, attempt: Attemp
     )  # fmt: skip
 
 
-def _for_agent(order: Order, agents: Agents, profile: Profile, graph: Graph, attempt: Attempt) -> Order:
+def _for_agent(house: House, order: Order, agents: Agents, profile: Profile, graph: Graph, attempt: Attempt) -> Order:
     """The order for an agent that is told things: its program, its terms, and the whole text."""
     node = graph.nodes[attempt.node]
     definition = node.definition
@@ -84,6 +97,8 @@ def _for_agent(order: Order, agents: Agents, profile: Profile, graph: Graph, att
     environment = agent_environment(order.environment, profile, agents.profiles)
     program = found(profile, environment.get("PATH", ""))
     contract = Contract(VERDICT) if is_check else Contract(definition.output_schema, definition.artifacts)
+    if profile.driver == "acp" and quirks_of(profile).takes_mcp:
+        order = replace(order, mcp_argv=MCP_ARGV, mcp_env=_mcp_env(order))
     resumed = _resumed(graph, attempt) if profile.restore != ("none",) else None
     gone = _gone(profile, program, environment)
     unfit = may_not_serve(profile, agreed.permissions)
@@ -94,7 +109,7 @@ def _for_agent(order: Order, agents: Agents, profile: Profile, graph: Graph, att
         thinking=agreed.thinking, permissions=agreed.permissions, output_schema=contract.schema,
         max_tool_calls=None if is_check else definition.max_tool_calls,
         resume_session=resumed.child_session if resumed else None,
-        interrupted=_interrupted(resumed, contract) if resumed else None,
+        before=_before(house, order, resumed, contract) if resumed else None,
         headless=profile.headless, quirks=quirks_of(profile), secrets=_secrets(profile, environment),
         # One that nobody named stands in for one that is gone: the node waits for it to come back.
         refusal=gone or unfit, is_agent_gone=gone is not None or (unfit is not None and not is_named),
@@ -141,19 +156,31 @@ def _resumed(graph: Graph, attempt: Attempt) -> Attempt | None:
     return earlier if earlier is not None and earlier.child_session else None
 
 
-def _interrupted(earlier: Attempt, contract: Contract) -> str:
-    return told_again(cause=earlier.reason or str(earlier.outcome), tree="", contract=contract, reader="shell")
+def _mcp_env(order: Order) -> tuple[tuple[str, str], ...]:
+    return tuple(own_environment(workspace=order.workspace, cookie=order.cookie, folder=order.folder).items())
+
+
+def _before(house: House, order: Order, earlier: Attempt, contract: Contract) -> Before:
+    cause = earlier.reason or str(earlier.outcome)
+    return Before(cause, attempt_folder(house.folder, earlier), contract, _reader(order))
+
+
+def _reader(order: Order) -> Reader:
+    return "mcp" if order.mcp_argv else "shell"
 
 
 def _task(order: Order, graph: Graph, attempt: Attempt, contract: Contract) -> Task:
     inputs = tuple(Given(given.name, given.text, given.total_bytes) for given in order.inputs)
     objective = graph.objective if graph.objective != graph.title else ""  # a graph without one has its title
     if attempt.role == "verifier":
-        return Task(prompt=told_to_check(order.spec), objective=objective, inputs=inputs, contract=contract)
+        return Task(
+            prompt=told_to_check(order.spec), objective=objective, inputs=inputs, contract=contract,
+            reader=_reader(order),
+        )  # fmt: skip
     return Task(
         prompt=order.spec, objective=objective, earlier=_earlier(graph, attempt), inputs=inputs,
         variables=_item(graph, graph.nodes[attempt.node]), contract=contract,
-        reader="mcp" if order.mcp_argv else "shell",
+        reader=_reader(order),
     )  # fmt: skip
 
 

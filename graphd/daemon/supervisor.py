@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from graphd.base.clock import Clock
 from graphd.base.refusal import Refused
+from graphd.base.text import t
 from graphd.children.driver import Fact, Order, Run, RunFactory
 from graphd.core.commands import (
     AttemptIdentified,
@@ -40,6 +41,7 @@ from graphd.core.events import (
 )
 from graphd.core.model import Identity
 from graphd.core.policy import Leave
+from graphd.daemon.log import log
 from graphd.daemon.talking import busy, said, used, words_of
 from graphd.daemon.texts import Texts
 
@@ -243,6 +245,26 @@ class Supervisor:
         text = words_of(fact.content)
         if text:
             self.printed(graph, attempt, fact.offset, text.encode())
+
+    async def submit(self, graph: str, attempt: AttemptKey, content: bytes) -> bool:
+        """A result that an attempt hands in; False where it is late: dropped, and logged."""
+        run = self._runs.get((graph, attempt))
+        is_taken = run is not None and await run.submit(content)
+        if is_taken:
+            self.progress(graph, attempt, t("handed in its result ({size} bytes)", size=len(content)))
+        else:
+            log("result_dropped", graph=graph, node=attempt[0], attempt=attempt[2], reason="no turn of it runs")
+        return is_taken
+
+    def progress(self, graph: str, attempt: AttemptKey, text: str) -> None:
+        """What an attempt says of how far it is: for people's eyes. A disk without room holds up nothing."""
+        texts = self._texts.get((graph, attempt))
+        if texts is None:
+            return
+        shown = texts.progress(text, at_ms=self._clock.now_ms())
+        self.last_lines[(graph, attempt[0])] = shown.strip()[:200]
+        for listener in self.on_phase:
+            listener(graph, attempt[0])
 
     def tick(self) -> None:
         """Let the scheduler look again."""

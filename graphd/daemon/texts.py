@@ -5,7 +5,7 @@ Secrets and text.
 """
 
 import codecs
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from graphd.base.redaction import PLAIN, Redactor
@@ -33,10 +33,19 @@ class Texts:
 
     def keep(self, facts: Iterable[Fact], *, at_ms: int) -> None:
         """Keep the items for people; a disk that has no room for them holds up no agent."""
+        self._keep(lambda items: items.append(facts, at_ms=at_ms))
+
+    def progress(self, text: str, *, at_ms: int) -> str:
+        """Keep what it says of how far it is; the text as people may see it."""
+        shown = self.redactor.text(text)
+        self._keep(lambda items: items.note("progress", shown, at_ms=at_ms))
+        return shown
+
+    def _keep(self, write: Callable[[Items], None]) -> None:
         try:
             if self._items is None:
                 self._items = Items(self.order.folder, self.redactor)
-            self._items.append(facts, at_ms=at_ms)
+            write(self._items)
         except OSError as trouble:
             log("items_not_kept", graph=self.order.graph, node=self.order.node, error=trouble.strerror)
 

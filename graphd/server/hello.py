@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from graphd.server.lsp.capabilities import Client
 
 Principal = Literal["attempt", "agent", "user"]
-AttemptRef = tuple[str, str, int]
-"""(graph, node id, number) of the attempt that a connection belongs to."""
+AttemptRef = tuple[str, str, int, str]
+"""(graph, node id, number, role) of the attempt that a connection belongs to."""
 
 GREETINGS: Final = ("graphd/hello", "initialize")
 REQUEST_LIMIT: Final = 64
@@ -60,8 +60,9 @@ class Caller(NamedTuple):
         from graphd.core.events import Actor  # not on the way to the first hello
 
         if self.attempt is not None:
-            graph, node, number = self.attempt
-            return Actor("attempt", client=self.name, attempt=f"{graph}/{node}@{number}")
+            graph, node, number, role = self.attempt
+            place = node if role == "worker" else f"{node}.{role}"
+            return Actor("attempt", client=self.name, attempt=f"{graph}/{place}@{number}")
         return Actor("agent" if self.principal == "agent" else "person", client=self.owner or self.name)
 
 

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 from graphd.base.clock import Clock
 from graphd.children.profiles.choosing import Agents
 from graphd.core.commands import Capacity, Done, Request
-from graphd.core.events import Change, Event
+from graphd.core.events import AttemptKey, Change, Event
 from graphd.core.model import State
 from graphd.daemon.agent_settings import SettingsRefused
 
@@ -40,12 +40,26 @@ class DaemonSettings(Protocol):
         """How long `settle: true` waits."""
 
     @property
+    def ask_parent_s(self) -> float:
+        """How long `askParent` waits where it is not said."""
+
+    @property
+    def detached_asks(self) -> str:
+        """`wait` or `deny`, with nobody there."""
+
+    @property
     def locale(self) -> str:
         """The language of messages, whatever clients say; empty: they do."""
 
 
 class Daemon(Protocol):
     """The daemon, as the server sees it."""
+
+    async def submit_result(self, graph: str, attempt: AttemptKey, content: bytes) -> bool:
+        """A result that an attempt hands in; False where none of its turns runs. OSError where it can't be kept."""
+
+    def report_progress(self, graph: str, attempt: AttemptKey, text: str) -> None:
+        """What an attempt says of how far it is."""
 
     @property
     def store_id(self) -> str:

@@ -22,7 +22,7 @@ def attempt_of_peer(pid: int | None, state: State, *, proc: Path = Path("/proc")
     for graph in state.graphs.values():
         for key in graph.live:
             attempt = graph.attempts[key]
-            reference = (graph.id, attempt.node, attempt.number)
+            reference = (graph.id, attempt.node, attempt.number, str(attempt.role))
             by_cookie[attempt.cookie] = reference
             if attempt.identity is not None:
                 by_pid[attempt.identity.pid] = reference
@@ -44,7 +44,7 @@ def attempt_of_token(token: str, state: State, folder: Path) -> AttemptRef | Non
             except OSError:
                 continue
             if kept and hmac.compare_digest(kept, given):
-                return graph.id, attempt.node, attempt.number
+                return graph.id, attempt.node, attempt.number, str(attempt.role)
     return None
 
 

@@ -22,12 +22,13 @@ from graphd.server.project import Wire
 from graphd.server.subscriptions import Subscriptions
 
 GROUPS: Final = (
-    "graphs", "steer", "signals", "people", "replan", "look", "workflows", "daemon", "agents", "subscribe",
+    "graphs", "steer", "signals", "people", "child", "replan", "look", "workflows", "daemon", "agents", "subscribe",
     "interchange", "draw",
 )  # fmt: skip
 EVERYBODY: Final[frozenset[Principal]] = frozenset({"user", "agent", "attempt"})
 CALLERS: Final[frozenset[Principal]] = frozenset({"user", "agent"})
 PEOPLE: Final[frozenset[Principal]] = frozenset({"user"})
+CHILDREN: Final[frozenset[Principal]] = frozenset({"attempt"})
 
 
 class Household(Protocol):
@@ -49,6 +50,9 @@ class Household(Protocol):
 
     def connections(self) -> list[Wire]:
         """One row of health per connection."""
+
+    def is_attended(self) -> bool:
+        """A person's client is connected."""
 
     def request_stop(self, reason: str, *, reconnect: bool = False) -> None:
         """End the daemon, soon and cleanly. `reconnect`: clients are told that another one may be started."""
@@ -143,6 +147,8 @@ async def dispatch(call: Call, method: str, params: Any) -> Reply:
     if route is None:
         raise MethodUnknown(method, [*all_routes(), "graphd/hello"])
     if call.caller.principal not in route.allowed:
+        if route.allowed == CHILDREN:
+            raise Refused("unauthorised", t("only an attempt may call {method}", method=method), t("its child does"))
         who = {"attempt": t("an attempt"), "agent": t("an agent")}.get(call.caller.principal, t("this client"))
         raise Refused(
             "unauthorised",

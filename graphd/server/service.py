@@ -67,7 +67,7 @@ class Server:
     async def run(self, listening: Callable[[], None] = lambda: None) -> str:
         """Serve until asked to stop; returns the reason. `listening` is called once clients can connect."""
         unsubscribe = self.daemon.subscribe(self._committed)
-        self.daemon.attended_by(self._is_attended)
+        self.daemon.attended_by(self.is_attended)
         self.daemon.on_phase.append(self._phase_moved)
         self.daemon.on_printed.append(self._printed)
         try:
@@ -144,12 +144,12 @@ class Server:
 
     def _left(self, connection: Connection) -> None:
         self._served.pop(connection, None)
-        if connection.caller is not None and connection.caller.is_interactive and not self._is_attended():
+        if connection.caller is not None and connection.caller.is_interactive and not self.is_attended():
             self.daemon.left()
         self._stirred_at_s = asyncio.get_running_loop().time()
         self._plan_idle_end()
 
-    def _is_attended(self) -> bool:
+    def is_attended(self) -> bool:
         """Somebody is connected who can be asked: a terminal, an editor."""
         return any(c.caller is not None and c.caller.is_interactive for c in self._served)
 

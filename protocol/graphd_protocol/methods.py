@@ -25,6 +25,7 @@ Principal: TypeAlias = Literal["user", "agent", "attempt"]
 EVERYBODY: Final[tuple[Principal, ...]] = ("user", "agent", "attempt")
 CALLERS: Final[tuple[Principal, ...]] = ("user", "agent")
 PEOPLE: Final[tuple[Principal, ...]] = ("user",)
+CHILDREN: Final[tuple[Principal, ...]] = ("attempt",)
 
 NOT_GREETED: Final = -32002
 JSON_RPC_CODES: Final[dict[str, int]] = {
@@ -256,6 +257,46 @@ REQUESTS: Final[tuple[Request, ...]] = (
         "SignalResult",
         "Something happened outside: wake what waits for it, keep it for what will.",
         errors=("requestIdReused",),
+    ),
+    Request(
+        "workgraph/submitResult",
+        "SubmitResultParams",
+        "Empty",
+        "Hand in the result of the running turn: it counts over what the attempt says. Durable before the answer.",
+        errors=("staleAttempt", "childInputRefused", "notSupported", "tooLarge"),
+        callers=CHILDREN,
+    ),
+    Request(
+        "workgraph/reportProgress",
+        "ReportProgressParams",
+        "Empty",
+        "Say how far the attempt is.",
+        errors=("staleAttempt",),
+        callers=CHILDREN,
+    ),
+    Request(
+        "workgraph/reportDiscovery",
+        "ReportDiscoveryParams",
+        "ReportDiscoveryResult",
+        "Propose a node for work that the attempt found; a person accepts or dismisses it.",
+        errors=("staleAttempt", "invalidPlan", "invalidTransition", "capacity", "notFound"),
+        callers=CHILDREN,
+    ),
+    Request(
+        "workgraph/askParent",
+        "AskParentParams",
+        "AskParentResult",
+        "Ask people something, and wait for the answer.",
+        errors=("staleAttempt",),
+        callers=CHILDREN,
+    ),
+    Request(
+        "workgraph/readInput",
+        "ReadInputParams",
+        "ReadInputResult",
+        "Bytes of an input of the attempt.",
+        errors=("notFound", "staleAttempt"),
+        callers=CHILDREN,
     ),
     Request(
         "workgraph/list", "ListParams", "ListResult", "Headers of graphs, newest first.", errors=("cursorInvalid",)

@@ -136,6 +136,21 @@ export interface AskClosed {
 
 export type AskKind = "permission" | "question" | "escalation" | "approval" | "trust" | "proposal";
 
+/** `workgraph/askParent`: a question to people. The same words again wait for the same answer. */
+export interface AskParentParams {
+  question: string;
+  /** Left out: `askParentSeconds` of the settings. */
+  waitMs?: number | null;
+}
+
+/** Without `answer` nobody has answered yet (`open`), or nobody will (`answered` by a rule, `withdrawn`). */
+export interface AskParentResult {
+  ask: string;
+  state: AskState;
+  answer?: string | null;
+  answeredBy?: string | null;
+}
+
 export type AskState = "open" | "answered" | "withdrawn";
 
 /** `workgraph/asks`: questions that came and went since the last one. */
@@ -1076,6 +1091,22 @@ export interface Range {
   end: Position;
 }
 
+/** `workgraph/readInput`: bytes `offset` … of one of the attempt's inputs. */
+export interface ReadInputParams {
+  name: string;
+  offset?: number;
+  limit?: number;
+}
+
+/** A slice of an input; offsets are bytes, cut at character borders. */
+export interface ReadInputResult {
+  text: string;
+  offset: number;
+  /** The offset to go on from. */
+  next: number;
+  total: number;
+}
+
 /** `workgraph/release`: names exactly the pids that the stuck attempt shows. */
 export interface ReleaseParams {
   graph?: string | null;
@@ -1120,6 +1151,23 @@ export interface ReplanParams {
   /** A paused graph goes on. */
   resume?: boolean;
   reason?: string | null;
+}
+
+/** `workgraph/reportDiscovery`: work that should be done too. The same title of the same attempt is the same. */
+export interface ReportDiscoveryParams {
+  title: string;
+  spec: string;
+  needs?: string[];
+}
+
+/** The proposal that waits for a person, or was settled already. */
+export interface ReportDiscoveryResult {
+  proposal: string;
+}
+
+/** `workgraph/reportProgress`: for people's eyes, never for decisions. */
+export interface ReportProgressParams {
+  text: string;
 }
 
 export type Reports = "tokens" | "cost" | "both" | "none" | "not_applicable";
@@ -1411,6 +1459,11 @@ export interface StoppingNotice {
   reconnect: boolean;
 }
 
+/** `workgraph/submitResult`: what the attempt made. A text, or any JSON value; the last one of a turn counts. */
+export interface SubmitResultParams {
+  output: unknown;
+}
+
 /** `workgraph/subscribe`. */
 export interface SubscribeParams {
   /** Left out: all, later ones too. */
@@ -1620,6 +1673,16 @@ export interface Requests {
   "workgraph/revoke": { params: RevokeParams; result: MutationResult };
   /** Something happened outside: wake what waits for it, keep it for what will. */
   "workgraph/signal": { params: SignalParams; result: SignalResult };
+  /** Hand in the result of the running turn: it counts over what the attempt says. Durable before the answer. */
+  "workgraph/submitResult": { params: SubmitResultParams; result: Empty };
+  /** Say how far the attempt is. */
+  "workgraph/reportProgress": { params: ReportProgressParams; result: Empty };
+  /** Propose a node for work that the attempt found; a person accepts or dismisses it. */
+  "workgraph/reportDiscovery": { params: ReportDiscoveryParams; result: ReportDiscoveryResult };
+  /** Ask people something, and wait for the answer. */
+  "workgraph/askParent": { params: AskParentParams; result: AskParentResult };
+  /** Bytes of an input of the attempt. */
+  "workgraph/readInput": { params: ReadInputParams; result: ReadInputResult };
   /** Headers of graphs, newest first. */
   "workgraph/list": { params: ListParams; result: ListResult };
   /** The whole graph; null for one that was cleared, or where there is none and none was named. */

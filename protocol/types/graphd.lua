@@ -116,6 +116,18 @@
 ---| "trust"
 ---| "proposal"
 
+--- `workgraph/askParent`: a question to people. The same words again wait for the same answer.
+---@class graphd.AskParentParams
+---@field question string
+---@field waitMs? integer|nil Left out: `askParentSeconds` of the settings.
+
+--- Without `answer` nobody has answered yet (`open`), or nobody will (`answered` by a rule, `withdrawn`).
+---@class graphd.AskParentResult
+---@field ask string
+---@field state graphd.AskState
+---@field answer? string|nil
+---@field answeredBy? string|nil
+
 ---@alias graphd.AskState
 ---| "open"
 ---| "answered"
@@ -945,6 +957,19 @@
 ---@field start graphd.Position
 ---@field end graphd.Position
 
+--- `workgraph/readInput`: bytes `offset` … of one of the attempt's inputs.
+---@class graphd.ReadInputParams
+---@field name string
+---@field offset? integer
+---@field limit? integer
+
+--- A slice of an input; offsets are bytes, cut at character borders.
+---@class graphd.ReadInputResult
+---@field text string
+---@field offset integer
+---@field next integer The offset to go on from.
+---@field total integer
+
 --- `workgraph/release`: names exactly the pids that the stuck attempt shows.
 ---@class graphd.ReleaseParams
 ---@field graph? string|nil
@@ -976,6 +1001,20 @@
 ---@field cancelNodes? string[] They stay in the plan, and may be retried.
 ---@field resume? boolean A paused graph goes on.
 ---@field reason? string|nil
+
+--- `workgraph/reportDiscovery`: work that should be done too. The same title of the same attempt is the same.
+---@class graphd.ReportDiscoveryParams
+---@field title string
+---@field spec string
+---@field needs? string[]
+
+--- The proposal that waits for a person, or was settled already.
+---@class graphd.ReportDiscoveryResult
+---@field proposal string
+
+--- `workgraph/reportProgress`: for people's eyes, never for decisions.
+---@class graphd.ReportProgressParams
+---@field text string
 
 ---@alias graphd.Reports
 ---| "tokens"
@@ -1219,6 +1258,10 @@
 ---@field reason string
 ---@field reconnect boolean
 
+--- `workgraph/submitResult`: what the attempt made. A text, or any JSON value; the last one of a turn counts.
+---@class graphd.SubmitResultParams
+---@field output any
+
 --- `workgraph/subscribe`.
 ---@class graphd.SubscribeParams
 ---@field graphs? string[]|nil Left out: all, later ones too.
@@ -1377,6 +1420,11 @@
 ---@field ["workgraph/respond"] fun(params: graphd.RespondParams): graphd.MutationResult Answer an ask; the first valid answer counts.
 ---@field ["workgraph/revoke"] fun(params: graphd.RevokeParams): graphd.MutationResult A standing answer covers nothing more.
 ---@field ["workgraph/signal"] fun(params: graphd.SignalParams): graphd.SignalResult Something happened outside: wake what waits for it, keep it for what will.
+---@field ["workgraph/submitResult"] fun(params: graphd.SubmitResultParams): graphd.Empty Hand in the result of the running turn: it counts over what the attempt says. Durable before the answer.
+---@field ["workgraph/reportProgress"] fun(params: graphd.ReportProgressParams): graphd.Empty Say how far the attempt is.
+---@field ["workgraph/reportDiscovery"] fun(params: graphd.ReportDiscoveryParams): graphd.ReportDiscoveryResult Propose a node for work that the attempt found; a person accepts or dismisses it.
+---@field ["workgraph/askParent"] fun(params: graphd.AskParentParams): graphd.AskParentResult Ask people something, and wait for the answer.
+---@field ["workgraph/readInput"] fun(params: graphd.ReadInputParams): graphd.ReadInputResult Bytes of an input of the attempt.
 ---@field ["workgraph/list"] fun(params: graphd.ListParams): graphd.ListResult Headers of graphs, newest first.
 ---@field ["workgraph/status"] fun(params: graphd.GraphParams): graphd.Snapshot|nil The whole graph; null for one that was cleared, or where there is none and none was named.
 ---@field ["workgraph/node"] fun(params: graphd.NodeRef): graphd.NodeResult A node with its attempts, oldest first, and the deliveries about it.

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -179,3 +180,80 @@ def test_a_daemon_that_dies_while_a_result_is_checked_finishes_the_check(workspa
     agent.until(lambda: agent.nodes()["a"]["state"] == "achieved")
     started = [e for e in agent.history() if e["kind"] == "attempt_started"]
     assert [e["payload"]["role"] for e in started] == ["worker", "verifier"]
+
+
+def mcp(tool: str, **arguments: object) -> dict[str, object]:
+    """A step: a call to our MCP server."""
+    return {"mcp": {"tool": tool, "arguments": arguments}}
+
+
+def test_a_child_hands_in_its_result_and_reads_its_inputs_through_mcp(workspace: Workspace) -> None:
+    long = "x" * 40_000
+    agent = AgentWorkspace(
+        workspace,
+        [
+            mcp("report_progress", text="begun"), mcp("report_discovery", title="More", spec="Do more"),
+            mcp("read_input", name="a", offset=16_000),
+            mcp("submit_result", output={"n": 1}), {"say": "what I say does not count"},
+        ],
+    )  # fmt: skip
+    text = f"nodes:\n  - {{ id: a, run: 'printf {long}' }}\n  - {{ id: b, worker: build, needs: [a], prompt: Do it }}\n"
+    code, said = agent.run(text)
+    assert code == 0, said
+    assert agent.trace(did="mcp tools")[0]["tools"] == [
+        "submit_result", "report_progress", "report_discovery", "ask_parent", "read_input",
+    ]  # fmt: skip
+    results = {line["tool"]: line for line in agent.trace(did="mcp")}
+    assert not any(line["failed"] for line in results.values())
+    read = results["read_input"]["text"]
+    assert read.endswith('\n[bytes 16000 to 32384 of 40000; read_input {"name":"a","offset":32384}]')
+    assert workspace.graphd("output", "b", "--graph", "@last").stdout.strip() == '{"n":1}'
+    assert "begun" in workspace.graphd("logs", "b", "--graph", "@last").stdout
+    (prompt,) = agent.trace(got="session/prompt")
+    assert "read_input" in prompt["params"]["prompt"][0]["text"]
+    assert not workspace.processes().keys() - set(workspace.daemons())
+
+
+def test_a_question_and_a_result_outlive_the_daemon(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [mcp("submit_result", output="kept"), mcp("ask_parent", question="Which host?")])
+    code, said = agent.run(ONE)
+    assert code == 6, said
+    (ask,) = agent.asks()
+    agent.kill_daemon()
+    answered = workspace.graphd("answer", ask["id"], "--text", "staging")
+    assert answered.returncode == 0, answered.stderr
+    agent.until(lambda: agent.nodes()["b"]["state"] == "achieved")
+    (told,) = agent.trace(did="mcp", tool="ask_parent")
+    assert told["text"].endswith("answered:\nstaging")
+    assert workspace.graphd("output", "a", "--graph", "@last").stdout.strip() == "kept"
+    assert len(agent.trace(got="session/prompt")) == 1
+
+
+def interrupted(workspace: Workspace, *, is_session_gone: bool) -> str:
+    """What the agent is told after its attempt was stopped in the middle, in a work tree with a new file."""
+    subprocess.run(["git", "init", "-q", str(workspace.root)], check=True)
+    agent = AgentWorkspace(workspace, [{"say": "I wrote half of it"}, asks(), {"say": "x"}], [{"say": "went on"}])
+    agent.run(ONE)
+    assert workspace.graphd("pause", "--stop", "--wait").returncode == 0
+    (workspace.root / "half.txt").write_text("half")
+    if is_session_gone:
+        for kept in (workspace.base / "fake-sessions").iterdir():
+            kept.unlink()
+    workspace.graphd("resume")
+    agent.until(lambda: len(agent.trace(got="session/prompt")) > 1)
+    return str(agent.trace(got="session/prompt")[1]["params"]["prompt"][0]["text"])
+
+
+def test_a_session_that_goes_on_is_told_what_the_work_tree_looks_like(workspace: Workspace) -> None:
+    told = interrupted(workspace, is_session_gone=False)
+    assert told.startswith("You were interrupted")
+    assert "\n?? half.txt\n" in told
+    assert "I wrote half of it" not in told
+
+
+def test_a_session_that_can_not_go_on_is_replaced_by_one_that_is_told_its_end(workspace: Workspace) -> None:
+    told = interrupted(workspace, is_session_gone=True)
+    assert told.startswith("Do the thing")
+    assert "could not be taken up again" in told
+    assert "\n?? half.txt\n" in told
+    assert "I wrote half of it" in told

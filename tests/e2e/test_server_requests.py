@@ -359,7 +359,7 @@ async def test_an_attempt_reads_its_own_node_and_nothing_else(monkeypatch: pytes
         user = await served.client()
         graph = (await user.call("workgraph/set", {"nodes": nodes("a", "b"), "title": "x"}))["graph"]
         own = next(n.id for n in served.daemon.state.graphs[graph].nodes.values() if n.slug == "a")
-        monkeypatch.setattr("graphd.server.service.attempt_of_peer", lambda pid, state: (graph, own, 1))
+        monkeypatch.setattr("graphd.server.service.attempt_of_peer", lambda pid, state: (graph, own, 1, "worker"))
         attempt = await served.client(hello=False)
         assert (await attempt.call("graphd/hello", hello_params(owner={"id": "x"})))["principal"] == "attempt"
         assert (await attempt.call("workgraph/node", {"node": "a"}))["node"]["slug"] == "a"
@@ -371,8 +371,10 @@ async def test_an_attempt_reads_its_own_node_and_nothing_else(monkeypatch: pytes
             with pytest.raises(WireError) as refusal:
                 await attempt.call(method, {})
             assert refused_by(refusal.value) == "unauthorised", method
-        assert allowed == {"workgraph/node", "workgraph/why", "workgraph/output", "workgraph/observe"}
-        for method in allowed:
+        reads = {"workgraph/node", "workgraph/why", "workgraph/output", "workgraph/observe"}
+        says = {"submitResult", "reportProgress", "reportDiscovery", "askParent", "readInput"}
+        assert allowed == reads | {f"workgraph/{method}" for method in says}
+        for method in reads:
             with pytest.raises(WireError) as refusal:
                 await attempt.call(method, {"graph": graph, "node": "b"})
             assert refused_by(refusal.value) == "unauthorised", method

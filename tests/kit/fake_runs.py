@@ -117,6 +117,10 @@ class FakeRun:
     async def recheck(self) -> None:
         """Nothing is ever stuck here."""
 
+    async def submit(self, content: bytes) -> bool:
+        """It has no turns."""
+        return False
+
     async def collect(self) -> None:
         """No keeper to tell."""
         failpoint("fake.collect.after")

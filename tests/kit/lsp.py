@@ -35,12 +35,13 @@ FULL: Wire = {
 
 
 class Editor(Client):
-    """One editor's connection. Requests of the server's are answered with null at once, and kept in `asked`."""
+    """One editor's connection. Requests of the server's are answered with `result` at once, and kept in `asked`."""
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self.asked: list[tuple[str, Wire]] = []
         self.answers_asks = True
+        self.result: Wire | None = None
         self._unanswered: list[Any] = []
 
     @classmethod
@@ -103,7 +104,7 @@ class Editor(Client):
         if "method" in message and "id" in message:
             self.asked.append((message["method"], message.get("params", {})))
             if self.answers_asks:
-                answer = {"jsonrpc": "2.0", "id": message["id"], "result": None}
+                answer = {"jsonrpc": "2.0", "id": message["id"], "result": self.result}
                 self._writer.write(frame(json.dumps(answer).encode()))
         super()._keep(message)
 

@@ -29,7 +29,7 @@ from graphd.core.commands import (
     Tick,
 )
 from graphd.core.decide import decide
-from graphd.core.events import Change, Event
+from graphd.core.events import AttemptKey, Change, Event
 from graphd.core.model import Identity, Output, State
 from graphd.core.schedule import schedule
 from graphd.core.tape import Tape
@@ -195,6 +195,8 @@ class Settings:
     idle_minutes: float = 30
     settle_s: float = 5
     locale: str = ""
+    ask_parent_s: float = 5
+    detached_asks: str = "wait"
 
 
 @dataclass
@@ -219,6 +221,9 @@ class InMemoryDaemon:
     refusal: Exception | None = None
     settings_trouble: SettingsRefused | None = None
     searched: list[str] = field(default_factory=list)
+    takes_results: bool = True
+    submitted: list[tuple[str, AttemptKey, bytes]] = field(default_factory=list)
+    progress: list[tuple[str, AttemptKey, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.state = State()
@@ -237,6 +242,13 @@ class InMemoryDaemon:
 
     def is_lock_ours(self) -> bool:
         return self.lock_is_ours
+
+    async def submit_result(self, graph: str, attempt: AttemptKey, content: bytes) -> bool:
+        self.submitted.append((graph, attempt, content))
+        return self.takes_results
+
+    def report_progress(self, graph: str, attempt: AttemptKey, text: str) -> None:
+        self.progress.append((graph, attempt, text))
 
     def subscribe(self, listener: Callable[[list[Change]], None]) -> Callable[[], None]:
         self._listeners.append(listener)

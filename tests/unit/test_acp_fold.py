@@ -316,13 +316,63 @@ def test_a_turn_that_ends_with_an_open_ask_is_no_result(tmp_path: Path) -> None:
 
 def test_a_result_that_was_submitted_needs_no_words(tmp_path: Path) -> None:
     made = tape(tmp_path, output_schema="{}").open()
-    made.update("tool_call", toolCallId="t", title="graphd_submit_result", kind="other")
-    made.update("tool_call_update", toolCallId="t", status="completed")
+    assert hand_in(made, '{"a": 1}')
     made.stop()
     assert made.core.of("candidate") == [
-        {"output": {"text": "", "total_bytes": 0, "media_type": "text/plain", "is_cut": False}, "round": 1,
-         "submitted": True}
+        {"output": {"text": '{"a": 1}', "total_bytes": 8, "media_type": "application/json", "is_cut": False},
+         "round": 1, "submitted": True}
     ]  # fmt: skip
+
+
+def hand_in(made: Tape, text: str) -> bool:
+    """`submit_result`, at this moment of the conversation."""
+    staged = made.order.folder / "staged"
+    staged.write_text(text)
+    return made.fold.hand_in(staged)
+
+
+def test_what_was_handed_in_counts_over_the_last_message_and_over_a_reject(tmp_path: Path) -> None:
+    made = Tape(acp_order(tmp_path), decide=reject).open()
+    assert hand_in(made, "first")
+    assert hand_in(made, "second")
+    made.ask()
+    made.text("I could not do all of it")
+    made.stop()
+    (candidate,) = made.core.of("candidate")
+    assert (candidate["output"]["text"], candidate["submitted"]) == ("second", True)
+    made.fold.end(EXIT)
+    assert (made.order.folder / "output").read_text() == "second"
+
+
+def test_a_result_of_a_turn_that_a_limit_cut_off_counts_at_the_end_of_the_next(tmp_path: Path) -> None:
+    made = tape(tmp_path).open()
+    assert hand_in(made, "done")
+    made.stop("max_tokens")
+    assert not made.core.of("candidate")
+    made.stop()
+    assert made.core.of("candidate")[0]["output"]["text"] == "done"
+
+
+def test_a_result_counts_for_its_round_alone_and_is_late_between_turns(tmp_path: Path) -> None:
+    made = Tape(acp_order(tmp_path), rounds=("mend it",)).open()
+    assert hand_in(made, "one")
+    made.stop()
+    made.text("two")
+    made.stop()
+    assert [found["output"]["text"] for found in made.core.of("candidate")] == ["one", "two"]
+    assert not hand_in(made, "late")
+    assert (made.order.folder / "staged").exists()
+
+
+def test_another_fold_of_the_same_journal_finds_the_same_results(tmp_path: Path) -> None:
+    made = Tape(acp_order(tmp_path), rounds=("mend it",)).open()
+    assert hand_in(made, "one")
+    made.stop()
+    made.text("two")
+    made.stop()
+    again = made.core.driver.fold(made.order, out_bytes=0)
+    facts = [fact for record in made.records() for fact in again.feed(record)]
+    assert [fact.content for fact in facts if fact.kind == "candidate"] == made.core.of("candidate")
 
 
 # --- sessions taken up again ---------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from graphd.base.refusal import Refused
-from graphd.core.commands import AgentAsk, AttemptSaid, Cancel, DaemonStarted, Respond, Revoke
+from graphd.core.commands import AgentAsk, AttemptSaid, Cancel, ChildAsk, DaemonStarted, Respond, Revoke
 from graphd.core.events import AnswerAsk, StopAttempt
 from graphd.core.model import Ask, Attempt, Graph, Node, Output
 from graphd.core.policy import Leave
@@ -257,3 +257,36 @@ def test_a_new_daemon_closes_what_a_result_ended() -> None:
     talk.say(candidate=Output("done", 4, "text/plain"))
     talk.drive.run(DaemonStarted(2, "1", 1))
     assert StopAttempt(G, talk.attempt.key, is_repeat=True) in talk.drive.effects
+
+
+# ---- a child's own question ---------------------------------------------------------------------------------------
+
+
+def test_a_childs_question_is_one_ask_however_often_it_is_sent() -> None:
+    talk = Talk()
+    for text in ("Which host?", "Which host?", "Which port?"):
+        talk.drive.run(ChildAsk(G, talk.attempt.key, text))
+    first, second = talk.asks()
+    assert [(ask.kind, ask.title, ask.options, ask.key) for ask in (first, second)] == [
+        ("question", "Which host?", (), None), ("question", "Which port?", (), None),
+    ]  # fmt: skip
+    talk.drive.run(Respond(G, first.id, first.action_hash, text="staging"), ME)
+    talk.drive.run(ChildAsk(G, talk.attempt.key, "Which host?"))
+    assert (talk.graph.asks[first.id].text, talk.graph.asks[first.id].answered_by) == ("staging", "me")
+    assert len(talk.asks()) == 2
+    talk.drive.run(ended(talk.graph, "a"))
+    assert [ask.state for ask in talk.asks()] == ["answered", "withdrawn"]
+
+
+def test_with_nobody_there_a_childs_question_is_answered_by_the_rule() -> None:
+    talk = Talk()
+    talk.drive.run(ChildAsk(G, talk.attempt.key, "Which host?", is_alone=True))
+    (ask,) = talk.asks()
+    assert (ask.state, ask.answered_by, ask.option, ask.text) == ("answered", "rule asks.detached", None, None)
+
+
+def test_a_child_whose_end_is_wanted_asks_nothing() -> None:
+    talk = Talk()
+    talk.drive.run(Cancel(G), ME)
+    talk.drive.run(ChildAsk(G, talk.attempt.key, "Which host?"))
+    assert talk.asks() == []

@@ -10,6 +10,7 @@ from graphd.base.chinese import (
     agents,
     asks,
     bounds,
+    children,
     editor,
     explanations,
     files,
@@ -26,7 +27,7 @@ from graphd.base.chinese import (
 
 AREAS: Final = (
     runs.TEXTS, rules.TEXTS, asks.TEXTS, agents.TEXTS, plans.TEXTS, files.TEXTS, explanations.TEXTS, editor.TEXTS,
-    wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS, gates.TEXTS, bounds.TEXTS, replan.TEXTS,
+    wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS, gates.TEXTS, bounds.TEXTS, replan.TEXTS, children.TEXTS,
 )  # fmt: skip
 CATALOGUE: Final[dict[str, str]] = {template: chinese for area in AREAS for template, chinese in area.items()}
 STORED: Final = (

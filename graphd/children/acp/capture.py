@@ -34,13 +34,28 @@ def capture(turn: Turn, round_number: int, *, is_contracted: bool) -> Captured |
     """
     message = last_message(turn)
     found = as_json(message) if is_contracted else (message if is_json(message.encode("utf-8", "replace")) else None)
-    if found is None and is_contracted and not turn.has_submitted:
-        return None
-    if not message and not turn.has_submitted:
+    if not message or (found is None and is_contracted):
         return None
     text = found if found is not None else message
     total = len(text.encode("utf-8", "replace"))
     return Captured(round_number, text, total, "text/plain" if found is None else "application/json")
+
+
+def submitted_path(folder: Path, seq: int) -> Path:
+    """Where the result lies that was handed in during the turn of the prompt `seq`."""
+    return folder / f"submitted.{seq}"
+
+
+def is_handed_in(folder: Path, seq: int) -> bool:
+    """A result came by `submit_result` while that turn ran. After its end no file of that name is made any more."""
+    return submitted_path(folder, seq).exists()
+
+
+def handed_in(folder: Path, seq: int, round_number: int) -> Captured:
+    """The result that was handed in, whatever the last message says. Blocks for a read of the page cache."""
+    content = submitted_path(folder, seq).read_bytes()
+    media_type = "application/json" if is_json(content) else "text/plain"
+    return Captured(round_number, content.decode("utf-8", "replace"), len(content), media_type)
 
 
 def output_of(captured: Captured) -> Output:

@@ -7,8 +7,10 @@ execution.md, Exactly once over a crash.
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
+from graphd.base.failpoints import failpoint
 from graphd.base.text import t
 from graphd.children.acp import asking, capture, files, lines, opening, state, turns, wire
 from graphd.children.acp.permission import with_real_paths
@@ -79,6 +81,18 @@ class AcpFold:
         if captured is not None and not self._is_kept:
             capture.keep(self._order.folder, captured, f"result.{captured.round}")
             self._is_kept = True
+
+    def hand_in(self, staged: Path) -> bool:
+        """A durable file becomes the result of the running turn. Only while that turn runs: a later fold of the same
+        journal then finds what this one finds.
+        """
+        turn = self._state.turn
+        if turn is None:
+            return False
+        failpoint("result.rename.before")
+        staged.rename(capture.submitted_path(self._order.folder, turn.seq))
+        failpoint("result.rename.after")
+        return True
 
     def finish(self, fact: Fact) -> Fact:
         """Serve a file request inside the folder of the node; make the paths of an ask real ones."""

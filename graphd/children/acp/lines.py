@@ -105,5 +105,6 @@ def _request(method: str, **params: Any) -> Line:
 def _place(order: Order) -> dict[str, Any]:
     servers = []
     if order.mcp_argv:
-        servers = [{"name": "graphd", "command": order.mcp_argv[0], "args": list(order.mcp_argv[1:]), "env": []}]
+        env = [{"name": name, "value": value} for name, value in order.mcp_env]
+        servers = [{"name": "graphd", "command": order.mcp_argv[0], "args": list(order.mcp_argv[1:]), "env": env}]
     return {"cwd": str(order.cwd), "mcpServers": servers}

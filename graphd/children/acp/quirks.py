@@ -27,6 +27,8 @@ class Quirks:
     """Regular expressions of what the program itself says as if it were the model: kept out of results."""
     weather: tuple[str, ...] = ()
     """More regular expressions of its rate-limit and overload messages."""
+    takes_mcp: bool = True
+    """It starts the MCP servers that a session names, as the protocol wants."""
     init_s: float = 60.0
     open_s: float = 60.0
     restore_s: float = 90.0
@@ -52,6 +54,7 @@ QUIRKS: Final[dict[str, Quirks]] = {
     "qwen": Quirks(),
     "pi": Quirks(
         restore=("load",),
+        takes_mcp=False,
         own_texts=(
             r"pi v\d+\.\d+\.\d+.{0,500}", r"Retrying \(attempt \d+/\d+, waiting \d+s\)\.\.\.",
             r"Retry finished, resuming\.",
@@ -59,7 +62,7 @@ QUIRKS: Final[dict[str, Quirks]] = {
     ),
     "vibe": Quirks(restore=("load",)),
     "fast-agent": Quirks(restore=("load",)),
-    "hermes": Quirks(restore=("load",), is_restore_doubtful=True),
-    "deepagents": Quirks(restore=("load",)),
+    "hermes": Quirks(restore=("load",), is_restore_doubtful=True, takes_mcp=False),
+    "deepagents": Quirks(restore=("load",), takes_mcp=False),
 }  # fmt: skip
 """By the name of the profile; an agent that is not here has told no lie yet."""

@@ -36,7 +36,6 @@ class Turn:
     was_rejected: bool = False
     was_cancelled: bool = False
     """By us."""
-    has_submitted: bool = False
     has_failed_inside: bool = False
     """The agent said so by the way, and may end the turn as if nothing were."""
 
@@ -92,6 +91,8 @@ class State:
     tokens: int = 0
     cost_usd: float | None = None
     odd_stops: list[str] = field(default_factory=list)
+    submitted: int | None = None
+    """The prompt of this round in whose turn a result was handed in last: its file is `submitted.<seq>`."""
     captured: Captured | None = None
     failed: dict[str, Any] | None = None
     """The content of the `turn_failed` that ended it."""
@@ -137,6 +138,8 @@ def read(folder: Path, out_bytes: int) -> tuple[State, int, bytes]:
 
 def _state(content: dict[str, Any]) -> State:
     turn, captured = content["turn"], content["captured"]
+    if turn:
+        turn.pop("has_submitted", None)  # written by an earlier version
     content["turn"] = Turn(**turn) if turn else None
     content["captured"] = Captured(**captured) if captured else None
     return State(**content)

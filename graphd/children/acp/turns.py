@@ -8,6 +8,8 @@
 | `max_tokens`, `max_turn_requests` | one continue turn, then `limit` |
 | `refusal` | `refused` |
 | an error | provider weather, `limit` for a prompt too long, else `exec_failed` |
+
+A candidate is what was handed in by `submit_result` in this round, else the last message.
 """
 
 from dataclasses import asdict
@@ -16,7 +18,7 @@ from typing import Any, Final
 from graphd.base.text import t
 from graphd.children.acp import lines, weather
 from graphd.children.acp.asking import say, withdraw_all
-from graphd.children.acp.capture import capture, last_message, output_of
+from graphd.children.acp.capture import capture, handed_in, is_handed_in, last_message, output_of
 from graphd.children.acp.state import Captured, Made, State, Turn
 from graphd.children.acp.updates import usage
 from graphd.children.acp.weather import Trouble
@@ -33,6 +35,7 @@ def began(state: State, seq: int) -> None:
     kind, state.next_turn = state.next_turn, "round"
     if kind == "round":
         state.was_nudged = state.was_continued = False
+        state.submitted = None
     state.turn, state.captured, state.failed, state.has_prompted = Turn(seq, kind), None, None, True
 
 
@@ -43,6 +46,8 @@ def ended(state: State, order: Order, response: dict[str, Any]) -> list[Made]:
         return []
     result = mapping(response.get("result"))
     had_open_ask = bool(state.asks)
+    if is_handed_in(order.folder, turn.seq):
+        state.submitted = turn.seq
     made = [*withdraw_all(state), *_count(state, order, result)]
     if turn.was_cancelled:
         return [*made, ("item", {"kind": "turn_end", "text": "cancelled"})]
@@ -86,7 +91,7 @@ def _by_stop_reason(
     if turn.has_failed_inside:
         return made + failed(state, weather.of_error(said, order.quirks.weather))
     trouble = weather.of_text(said, order.quirks.weather)
-    if trouble is not None and not turn.has_submitted:
+    if trouble is not None and state.submitted is None:
         return made + failed(state, trouble)
     is_cut_short = turn.was_rejected or had_open_ask
     return made + _result(state, order, turn, is_cut_short=is_cut_short)
@@ -103,11 +108,13 @@ def _odd(state: State, reason: str) -> list[Made]:
 
 
 def _result(state: State, order: Order, turn: Turn, *, is_cut_short: bool) -> list[Made]:
-    if is_cut_short and not state.was_nudged and not turn.has_submitted:
+    if state.submitted is not None:
+        return _candidate(state, handed_in(order.folder, state.submitted, state.round + 1), has_submitted=True)
+    if is_cut_short and not state.was_nudged:
         return _nudge(state, lines.NUDGE_REJECT)
     captured = capture(turn, state.round + 1, is_contracted=order.output_schema is not None)
     if captured is not None:
-        return _candidate(state, captured, has_submitted=turn.has_submitted)
+        return _candidate(state, captured, has_submitted=False)
     if state.was_nudged:
         return state.fail("verdict_fail", t("it ended without its result, though it was asked for it again"))
     is_contract = order.output_schema is not None and bool(last_message(turn))

@@ -4,10 +4,12 @@
 (every lens has a code-action twin).
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from graphd.base.text import t
+from graphd.server.lsp.asks import COMMAND, LiveAsk, choices
 from graphd.server.lsp.live import LiveGraph
 
 Json = dict[str, Any]
@@ -55,9 +57,19 @@ def for_node(uri: str, slug: str, live: LiveGraph | None) -> list[Offer]:
     if live is None or node is None:
         return []
     of_node = {"uri": uri, "graph": live.id, "node": slug}
-    offers = []
+    offers = [offer for ask in live.asks if ask.node == slug for offer in _answers(ask)]
     if node.state in ("failed", "blocked") and live.status != "cancelled":
         offers.append(Offer(t("Retry"), "graphd.retry", of_node))
     if node.attempt:
         offers.append(Offer(t("Open output"), "graphd.openOutput", of_node))
     return offers
+
+
+def for_asks_elsewhere(live: LiveGraph | None, known: Collection[str]) -> list[Offer]:
+    """Answers to what none of the `known` nodes asks: it is shown at the beginning of the file."""
+    asks = live.asks if live is not None else ()
+    return [offer for ask in asks if ask.node not in known for offer in _answers(ask)]
+
+
+def _answers(ask: LiveAsk) -> list[Offer]:
+    return [Offer(title, COMMAND, argument, is_lens=False) for title, argument in choices(ask)]

@@ -11,6 +11,7 @@ Json = dict[str, Any]
 
 COMMANDS: Final = (
     "graphd.run", "graphd.apply", "graphd.pause", "graphd.resume", "graphd.cancel", "graphd.retry", "graphd.openOutput",
+    "graphd.answer",
 )  # fmt: skip
 ENCODINGS: Final = ("utf-8", "utf-16", "utf-32")
 USUAL_ENCODING: Final = "utf-16"

@@ -17,6 +17,7 @@ from graphd.core.model import State
 from graphd.server.errors import ParamsRefused, nearest, shown
 from graphd.server.errors import field as bad_field
 from graphd.server.hello import file_path
+from graphd.server.lsp.asks import COMMAND
 from graphd.server.lsp.capabilities import COMMANDS
 from graphd.server.lsp.documents import Documents
 from graphd.server.lsp.live import newest_from
@@ -42,9 +43,16 @@ class Wanted:
 
 
 class Commands:
-    """Runs the commands of one editor. `show` has the editor open a file, where it can; it does not wait for it."""
+    """Runs the commands of one editor. `show` has the editor open a file, where it can; it does not wait for it.
 
-    def __init__(self, documents: Documents, call: Callable[[], Call], show: Callable[[str], None]) -> None:
+    `started` is told of each graph that a run made.
+    """
+
+    def __init__(
+        self, documents: Documents, call: Callable[[], Call], *, show: Callable[[str], None],
+        started: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._started = started
         self._documents = documents
         self._call = call
         self._show = show
@@ -58,6 +66,9 @@ class Commands:
             expected = near[0] if near else t("a command")
             trouble = bad_field("command", t("unknown command"), expected=expected, got=name)
             raise ParamsRefused([{**trouble, "suggestions": near}])
+        if name == COMMAND:
+            given: Any = params.arguments[0] if params.arguments else {}
+            return await self.answer(given)
         wanted = _wanted(list(params.arguments or []), takes_inputs=name == "graphd.run")
         serve: dict[str, Callable[[Wanted], Awaitable[Any]]] = {
             "graphd.run": self._run,
@@ -69,13 +80,19 @@ class Commands:
             return await serve[name](wanted)
         return await self._do(f"workgraph/{name.removeprefix('graphd.')}", {"graph": await self._graph(wanted)})
 
+    async def answer(self, params: Json) -> Any:
+        """Answer an ask: `workgraph/respond` as everybody calls it. Raises CallRefused or Refused."""
+        return await self._do("workgraph/respond", params)
+
     async def _do(self, method: str, params: Json) -> Any:
         return (await dispatch(self._call(), method, params)).result
 
     async def _run(self, wanted: Wanted) -> Any:
         path = await self._path(wanted)
         await self._check_saved(wanted.uri, path)
-        return await self._do("workgraph/set", {"file": path, **({"inputs": wanted.inputs} if wanted.inputs else {})})
+        made = await self._do("workgraph/set", {"file": path, **({"inputs": wanted.inputs} if wanted.inputs else {})})
+        self._started(made["graph"])
+        return made
 
     async def _apply(self, wanted: Wanted) -> Any:
         """Whoever takes this up has seen what was edited: the proposal is accepted at once."""

@@ -15,6 +15,7 @@ from graphd.base.catalogue import Language
 from graphd.core.events import Change
 from graphd.core.model import State
 from graphd.daemon.log import log
+from graphd.server.lsp.asks import Asker
 from graphd.server.lsp.commands import Commands
 from graphd.server.lsp.diagnostics import diagnostics_of
 from graphd.server.lsp.documents import Document, Documents
@@ -50,7 +51,11 @@ class Desk:
         self._daemon = session.around.call().daemon
         self.documents = Documents()
         self._matching = Matching(self.client.options.get("documentSelector"))
-        self._commands = Commands(self.documents, session.around.call, self._show)
+        self._asker = Asker(
+            ask=session.ask, answer=lambda params: self._commands.answer(params), spawn=session.around.spawn,
+            is_needed=lambda: session.around.call().subscriptions.is_empty,
+        )  # fmt: skip
+        self._commands = Commands(self.documents, session.around.call, show=self._show, started=self._asker.started)
         self._features = Features(self)
         self._progress: Progress | None = None
         self._live_pace = Pace(self._refresh, delay_s=0.03, interval_s=LIVE_S)
@@ -258,6 +263,7 @@ class Desk:
             now = state.graphs.get(graph)
             if self._progress is not None:
                 self._progress.see(graph, now)
+            self._asker.see(graph, now)
             if now is None:
                 is_shown = graph in self._shown.values()
             else:

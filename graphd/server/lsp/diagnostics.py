@@ -7,17 +7,19 @@ from typing import Any, Final
 
 from graphd.base.catalogue import Language, translate
 from graphd.base.text import t
+from graphd.server.lsp.asks import said
 from graphd.server.lsp.capabilities import Client
 from graphd.server.lsp.documents import Document
 from graphd.server.lsp.live import LiveGraph
 from graphd.server.lsp.texts import Text
 from graphd.workflows.diagnostics import Diagnostic
-from graphd.workflows.language import Analysis, related, same_definition
+from graphd.workflows.language import Analysis, Point, Span, related, same_definition
 
 Json = dict[str, Any]
 SOURCE: Final = "graphd"
 _SEVERITIES: Final = {"error": 1, "warning": 2}
 _INFORMATION: Final = 3
+_BEGINNING: Final = Span(Point(0, 0), Point(0, 0))
 
 
 def diagnostics_of(
@@ -34,7 +36,7 @@ def diagnostics_of(
                 for span, message in places
             ]
         rows.append(row)
-    return rows + _failures(text, analysis, live)
+    return rows + _asks(text, analysis, live) + _failures(text, analysis, live)
 
 
 def row_of(text: Text, analysis: Analysis, found: Diagnostic, language: Language) -> Json:
@@ -47,6 +49,21 @@ def row_of(text: Text, analysis: Analysis, found: Diagnostic, language: Language
         "source": SOURCE,
         "message": "\n".join(said),
     }
+
+
+def _asks(text: Text, analysis: Analysis, live: LiveGraph | None) -> list[Json]:
+    """What waits for a person, on its node; at the beginning where the text has no such node (any more)."""
+    spans = {node.slug: node.id_span for node in analysis.nodes}
+    return [
+        {
+            "range": text.range(spans.get(ask.node or "", _BEGINNING)),
+            "severity": _SEVERITIES["warning"],
+            "code": "ask.open",
+            "source": SOURCE,
+            "message": said(ask),
+        }
+        for ask in (live.asks if live is not None else ())
+    ]
 
 
 def _failures(text: Text, analysis: Analysis, live: LiveGraph | None) -> list[Json]:

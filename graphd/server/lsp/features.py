@@ -299,7 +299,8 @@ class Features:
         self, document: Document, analysis: Analysis, span: Span, live: LiveGraph | None
     ) -> list[actions.Offer]:
         here = [node.slug for node in analysis.nodes if node.span.start <= span[1] and span[0] <= node.span.end]
-        return [offer for slug in dict.fromkeys(here) for offer in actions.for_node(document.uri, slug, live)]
+        offers = [offer for slug in dict.fromkeys(here) for offer in actions.for_node(document.uri, slug, live)]
+        return offers + actions.for_asks_elsewhere(live, {node.slug for node in analysis.nodes})
 
     @staticmethod
     async def _is_edited(analysis: Analysis, live: LiveGraph | None) -> bool:

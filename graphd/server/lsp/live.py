@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from graphd.core.model import Definition, Graph, Node, State
+from graphd.server.lsp.asks import LiveAsk, open_asks
 from graphd_protocol.states import PAUSED_STATUSES
 
 Phases = Mapping[tuple[str, str], tuple[str, int]]
@@ -46,6 +47,7 @@ class LiveGraph:
     has_failed: bool
     counts: dict[str, int]
     nodes: dict[str, LiveNode]
+    asks: tuple[LiveAsk, ...] = ()
 
     @property
     def is_paused(self) -> bool:
@@ -86,6 +88,7 @@ def _graph(graph: Graph, phases: Phases, last_lines: Mapping[tuple[str, str], st
         has_failed=any(graph.counts.get(state) for state in ("failed", "blocked")),
         counts={state: count for state, count in graph.counts.items() if count},
         nodes={n.slug: _node(graph, n, phases, last_lines) for n in graph.nodes.values() if n.removed_in is None},
+        asks=open_asks(graph),
     )
 
 

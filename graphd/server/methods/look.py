@@ -4,7 +4,6 @@ Source: spec protocol.md, Methods.
 """
 
 import asyncio
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from graphd.server.reason import Surroundings
 from graphd.server.reasons import reasons
 from graphd.server.references import find_graph, find_own
 from graphd.server.routes import EVERYBODY, Call, Table
+from graphd.server.slices import read_slice, slice_of
 
 if TYPE_CHECKING:
     from graphd_protocol.model import Empty, HistoryParams, NodeRef, ObserveParams, OutputParams
@@ -94,7 +94,7 @@ async def output(call: Call, params: "OutputParams") -> Wire:
 
     inline, kept, slug = await call.daemon.view(read)
     # The file first: it is the result as it was printed, the database's text is without secrets.
-    found = await asyncio.to_thread(_read_slice, kept, params.offset, params.limit + 4) if kept is not None else None
+    found = await asyncio.to_thread(read_slice, kept, params.offset, params.limit) if kept is not None else None
     if found is not None:
         media_type = inline.media_type if inline is not None else "text/plain"
         return _slice(found[0], params, found[1], media_type)
@@ -105,29 +105,8 @@ async def output(call: Call, params: "OutputParams") -> Wire:
     return _slice(raw[params.offset : params.offset + params.limit + 4], params, len(raw), inline.media_type)
 
 
-def _read_slice(path: Path, offset: int, size: int) -> tuple[bytes, int] | None:
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return None
-    try:
-        return os.pread(fd, size, offset), os.fstat(fd).st_size
-    finally:
-        os.close(fd)
-
-
 def _slice(raw: bytes, params: "OutputParams", total: int, media_type: str) -> Wire:
-    """At most `limit` bytes, fewer where a character would be cut, a whole one where even that is longer."""
-    end = min(params.limit, len(raw))
-    while 0 < end < len(raw) and raw[end] & 0xC0 == 0x80:
-        end -= 1
-    if end == 0 and raw:
-        end = 1
-        while end < len(raw) and raw[end] & 0xC0 == 0x80:
-            end += 1
-    text = raw[:end].decode(errors="replace")
-    next_offset = params.offset + end
-    return {"text": text, "offset": params.offset, "next": next_offset, "total": total, "mediaType": media_type}
+    return {**slice_of(raw, offset=params.offset, limit=params.limit, total=total), "mediaType": media_type}
 
 
 @table.route("workgraph/observe", "ObserveParams", "ObserveResult", allowed=EVERYBODY)

@@ -12,9 +12,10 @@ Usage: fake_acp_agent.py SCRIPT (or the variable FAKE_ACP_SCRIPT). Standard libr
 - `turns`: a list of turns, each a list of steps; a session's n-th prompt plays the n-th, the last one again and again.
 
 Steps: `say, think, tool, update` (raw), `notify`, `line` (raw text), `bytes` (hex), `ask` (permission), `request`,
-`respond` (raw), `effect` (done once: a line of the trace), `wait` s, `until` (a file is there), `until_cancel`,
-`stderr` bytes, `flood` updates, `child` (leaves a process), `die` (signal or "mid_line" or exit code), `stop` (a stop
-reason, {"result"} or {"error"}); `after`: steps behind the response.
+`respond` (raw), `mcp` ({tool, arguments}, of the session's MCP server), `effect` (done once: a line of the trace),
+`wait` s, `until` (a file is there), `until_cancel`, `stderr` bytes, `flood` updates, `child` (leaves a process), `die`
+(signal or "mid_line" or exit code), `stop` (a stop reason, {"result"} or {"error"}); `after`: steps behind the
+response.
 """
 
 import json
@@ -89,6 +90,8 @@ class Agent:
         self.next_id = 100
         self.cancelled = threading.Event()
         self.turn: threading.Thread | None = None
+        self.servers: list[dict[str, Any]] = []
+        self.mcp: subprocess.Popen[bytes] | None = None
 
     # --- what comes in
 
@@ -142,7 +145,8 @@ class Agent:
         return {"result": {"protocolVersion": SCRIPT.get("version", 1), "agentCapabilities": offers}}
 
     def new(self, _method: str, params: dict[str, Any], _how: str) -> dict[str, Any]:
-        assert isinstance(params["mcpServers"], list)
+        self.servers = params["mcpServers"]
+        assert isinstance(self.servers, list)
         count = len(list(Path(SCRIPT["store"]).glob("*.json")))
         self.session = Session(f"session-{count + 1}")
         self.session.keep()
@@ -150,7 +154,8 @@ class Agent:
         return {"result": {"sessionId": self.session.id, **SCRIPT.get("session", {})}}
 
     def restore(self, method: str, params: dict[str, Any], how: str) -> dict[str, Any]:
-        assert isinstance(params["mcpServers"], list)
+        self.servers = params["mcpServers"]
+        assert isinstance(self.servers, list)
         self.session = Session(params["sessionId"])
         if not self.session.path.exists() and how != "any":
             return {"error": {"code": -32002, "message": "Resource not found"}}
@@ -269,6 +274,36 @@ class Agent:
 
     def do_respond(self, _session: Session, message: dict[str, Any]) -> None:
         send(message)
+
+    def do_mcp(self, _session: Session, call: dict[str, Any]) -> None:
+        """Its server gets the variables that the session names and no other, as some agents do it."""
+        if self.mcp is None:
+            (server,) = self.servers
+            env = {"PATH": os.environ["PATH"], **{item["name"]: item["value"] for item in server["env"]}}
+            argv = [server["command"], *server["args"]]
+            self.mcp = subprocess.Popen(argv, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.ask_server("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {}})
+            self.tell_server({"method": "notifications/initialized"})
+            trace(did="mcp tools", tools=[tool["name"] for tool in self.ask_server("tools/list", {})["tools"]])
+        params = {"name": call["tool"], "arguments": call.get("arguments", {})}
+        trace(did="mcp call", tool=call["tool"])
+        result = self.ask_server("tools/call", params)
+        trace(did="mcp", tool=call["tool"], text=result["content"][0]["text"], failed=result["isError"])
+
+    def tell_server(self, message: dict[str, Any]) -> None:
+        assert self.mcp is not None
+        assert self.mcp.stdin is not None
+        self.mcp.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.mcp.stdin.flush()
+
+    def ask_server(self, method: str, params: dict[str, Any]) -> Any:
+        assert self.mcp is not None
+        assert self.mcp.stdout is not None
+        self.next_id += 1
+        self.tell_server({"id": self.next_id, "method": method, "params": params})
+        answer = json.loads(self.mcp.stdout.readline())
+        assert answer["id"] == self.next_id
+        return answer["result"]
 
     def do_request(self, _session: Session, message: dict[str, Any]) -> None:
         reply = self.call(message.get("id"), message["method"], message.get("params"))
