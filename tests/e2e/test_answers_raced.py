@@ -70,7 +70,7 @@ async def killed_at_random(workspace: Workspace, is_over: asyncio.Event, seed: i
     """Kill the daemon again and again; how often."""
     choose, count = random.Random(seed), 0
     while not is_over.is_set():
-        await asyncio.sleep(choose.uniform(0.3, 1.5))
+        await asyncio.sleep(choose.uniform(1.0, 3.0))
         for pid in workspace.daemons():
             os.kill(pid, signal.SIGKILL)
             count += 1
