@@ -34,7 +34,9 @@ def capture(turn: Turn, round_number: int, *, is_contracted: bool) -> Captured |
     """
     message = last_message(turn)
     found = as_json(message) if is_contracted else (message if is_json(message.encode("utf-8", "replace")) else None)
-    if not message or (found is None and is_contracted):
+    if found is None and is_contracted and not turn.has_submitted:
+        return None
+    if not message and not turn.has_submitted:
         return None
     text = found if found is not None else message
     total = len(text.encode("utf-8", "replace"))

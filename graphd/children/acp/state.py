@@ -36,6 +36,8 @@ class Turn:
     was_rejected: bool = False
     was_cancelled: bool = False
     """By us."""
+    has_submitted: bool = False
+    """Its agent says that our tool took a result. The file says it for sure; this saves a nudge."""
     has_failed_inside: bool = False
     """The agent said so by the way, and may end the turn as if nothing were."""
 
@@ -138,8 +140,6 @@ def read(folder: Path, out_bytes: int) -> tuple[State, int, bytes]:
 
 def _state(content: dict[str, Any]) -> State:
     turn, captured = content["turn"], content["captured"]
-    if turn:
-        turn.pop("has_submitted", None)  # written by an earlier version
     content["turn"] = Turn(**turn) if turn else None
     content["captured"] = Captured(**captured) if captured else None
     return State(**content)

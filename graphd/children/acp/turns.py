@@ -91,7 +91,7 @@ def _by_stop_reason(
     if turn.has_failed_inside:
         return made + failed(state, weather.of_error(said, order.quirks.weather))
     trouble = weather.of_text(said, order.quirks.weather)
-    if trouble is not None and state.submitted is None:
+    if trouble is not None and state.submitted is None and not turn.has_submitted:
         return made + failed(state, trouble)
     is_cut_short = turn.was_rejected or had_open_ask
     return made + _result(state, order, turn, is_cut_short=is_cut_short)
@@ -110,11 +110,11 @@ def _odd(state: State, reason: str) -> list[Made]:
 def _result(state: State, order: Order, turn: Turn, *, is_cut_short: bool) -> list[Made]:
     if state.submitted is not None:
         return _candidate(state, handed_in(order.folder, state.submitted, state.round + 1), has_submitted=True)
-    if is_cut_short and not state.was_nudged:
+    if is_cut_short and not state.was_nudged and not turn.has_submitted:
         return _nudge(state, lines.NUDGE_REJECT)
     captured = capture(turn, state.round + 1, is_contracted=order.output_schema is not None)
     if captured is not None:
-        return _candidate(state, captured, has_submitted=False)
+        return _candidate(state, captured, has_submitted=turn.has_submitted)
     if state.was_nudged:
         return state.fail("verdict_fail", t("it ended without its result, though it was asked for it again"))
     is_contract = order.output_schema is not None and bool(last_message(turn))

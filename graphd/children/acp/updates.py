@@ -18,6 +18,7 @@ HARMLESS_KINDS: Final = frozenset({"read", "search", "think", "fetch"})
 REPLAYED: Final = frozenset(
     {"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"}
 )
+SUBMIT: Final = "submit_result"
 
 
 def told(state: State, order: Order, params: dict[str, Any]) -> list[Made]:
@@ -92,8 +93,12 @@ def _tool(state: State, update: dict[str, Any], *, is_new: bool) -> list[Made]:
         state.tool_calls += 1
     if call.get("kind") not in HARMLESS_KINDS and "own" not in call:
         state.has_acted = True
-    if state.turn is not None and is_new:
-        begin_message(state)
+    turn = state.turn
+    if turn is not None:
+        if is_new:
+            begin_message(state)
+        if call.get("own") == SUBMIT and call.get("status") == "completed":
+            turn.has_submitted = True
     shown = {name: call[name] for name in ("title", "kind", "status", "paths", "command") if name in call}
     return [("item", {"kind": "tool", "tool": {"id": call_id, **shown}})]
 
