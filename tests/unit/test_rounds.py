@@ -111,6 +111,15 @@ def test_a_worker_that_talks_waits_for_its_check_and_goes_on_with_the_gaps() -> 
     assert [(e["round"], e["is_achieved"]) for e in run.node.evidence] == [(1, False), (2, True)]
 
 
+def test_a_second_result_while_the_first_is_checked_is_none() -> None:
+    run = Checked()
+    run.candidate("first")
+    run.candidate("second")
+    assert run.node.rounds == 1
+    assert run.node.candidate is not None
+    assert run.node.candidate.text == "first"
+
+
 def test_when_the_rounds_are_used_up_the_last_gaps_are_the_reason() -> None:
     run = Checked(limits=Limits(rounds_per_attempt=2))
     for gap in ("one", "two"):
