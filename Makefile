@@ -6,7 +6,7 @@ STAMP := $(VENV)/.ready
 PYTEST := $(BIN)/python -W error -m pytest
 AGENTS := $(BIN)/python -m tests.kit.agent_setup
 
-.PHONY: demo test check fast test-agents test-all bench crash generate fix clean
+.PHONY: demo test check fast test-agents record-agents test-all bench crash generate fix clean
 
 $(STAMP): pyproject.toml
 	@start=$$(date +%s); test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); \
@@ -24,6 +24,12 @@ test: $(STAMP)  ## all tests but the slow ones and most real agents
 test-agents: $(STAMP)  ## real agent programs, from npm, against a scripted model
 	@$(AGENTS) main
 	$(PYTEST) -m "agents and not slow" -n 2 --dist loadfile tests/agents
+
+record-agents: $(STAMP)  # what every real agent does through graphd, for docs/agents.md
+	@$(AGENTS) small main more
+	@rm -f tests/agents/through.json
+	AGENTS_RESULTS=1 $(PYTEST) -n 2 --dist loadfile tests/agents -k "through or graphs"; code=$$?; \
+	$(BIN)/python -m tests.kit.agent_page; exit $$code
 
 test-all: $(STAMP)  ## everything: the slow ones too, and every real agent
 	@$(AGENTS) --or-skip small main more

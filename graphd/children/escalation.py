@@ -1,8 +1,9 @@
 """How one attempt's tree is brought to its end: at a stop, at an accepted result, at a start that takes too long.
 
 A stop: the cancel lines are told, so a running turn gets the grace to end by itself; interrupt, grace, TERM, grace,
-KILL. A close: what was told is sent and answered, stdin is closed, then as above without the interrupt. What even
-KILL does not end is stuck, and asked again on a recheck. Source: execution.md, Time; research agents.md §3, §9.
+KILL. A close: what was told is sent and answered, stdin is closed, then as above without the interrupt, and
+without the first grace where an agent is known not to mind its stdin. What even KILL does not end is stuck, and asked
+again on a recheck. Source: execution.md, Time; research agents.md §3, §9.
 """
 
 import asyncio
@@ -54,7 +55,8 @@ async def escalate(link: Link, wanted: Wanted, *, order: Order, report: Report, 
         else:
             await _until(lambda: wanted.stop.is_set() or (outbox.is_empty and not fold.is_owed), order.grace_s)
             await link.call("closeStdin")
-            await _until(wanted.stop.is_set, order.grace_s)
+            if order.quirks.ends_with_stdin:
+                await _until(wanted.stop.is_set, order.grace_s)
             verbs = ("terminate", "kill")
         for verb in verbs:
             failpoint("escalation.signal.before")

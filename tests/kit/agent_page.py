@@ -1,13 +1,14 @@
 """docs/agents.md: the tables between its marks, written from the results files. `python -m tests.kit.agent_page`.
 
 `tests/agents/bare.json` holds what the last runs over bare ACP saw (`python -m tests.kit.agent_scenarios --results`),
-with the version and the day of each agent.
+with the version and the day of each agent; `tests/agents/through.json` what the last full run through graphd came to.
 """
 
 import json
 from pathlib import Path
 from typing import Any, Final
 
+from tests.kit import through_results
 from tests.kit.agent_cells import CELLS, cell
 from tests.kit.real_agents import AGENTS, ROOT
 
@@ -45,7 +46,21 @@ def runs() -> str:
     return _table(["agent", "package", "version", "day", "initialize, s", "and session/new, s"], rows)
 
 
-PARTS: Final = {"bare": bare, "runs": runs}
+def through() -> str:
+    """Agents × scenarios through graphd, with the days of the runs. Not run is said, never taken for passed."""
+    found = through_results.results()
+    scenarios = {name: found.get(name, {}).get("scenarios", {}) for name in results() if name in AGENTS}
+    head = ["scenario", *(f"{name} {AGENTS[name].version}" for name in scenarios)]
+    rows = [
+        [title, *(through_results.cell(seen.get(key)) for seen in scenarios.values())]
+        for key, title in through_results.TITLES.items()
+    ]
+    days = [sorted({seen["day"] for seen in row.values()}) for row in scenarios.values()]
+    rows.append(["run on", *(" to ".join(dict.fromkeys((d[0], d[-1]))) if d else "–" for d in days)])
+    return _table(head, rows)
+
+
+PARTS: Final = {"bare": bare, "runs": runs, "through": through}
 
 
 def page(text: str) -> str:

@@ -20,12 +20,14 @@ A step is one answer of the model:
     gap, repeat            seconds between streamed pieces; `say` so many times
     usage [in, out]        tokens that it claims
 
-and what befalls the answer, for its first `times` tries only, where that is given:
+and what befalls the answer, for its first `times` tries only, where that is given, or until `release(until)`:
 
     wait S                 seconds before the first byte
     hold NAME              until `release(NAME)`
     error STATUS           fails with it; `retryAfterS`: with that header
     drop true              the connection breaks in the middle of the stream
+
+A server may know scripts for prompts that carry none, by a phrase in them (`ModelServer(by_phrase=…)`).
 
 A request that offers no tools (titles, summaries) is answered at once with a fixed text; `bare: true` in a step makes
 it apply there too.
@@ -36,7 +38,7 @@ import os
 import re
 import shlex
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -87,6 +89,11 @@ def find_script(text: str) -> list[Step] | None:
     return None
 
 
+def _found(text: str, by_phrase: Mapping[str, list[Step]]) -> list[Step] | None:
+    marked = find_script(text)
+    return marked if marked is not None else next((made for phrase, made in by_phrase.items() if phrase in text), None)
+
+
 @dataclass(frozen=True)
 class Said:
     """One message of the history that a request shows."""
@@ -114,12 +121,12 @@ class Turn:
     tools: tuple[tuple[str, Properties], ...] = ()
     history: tuple[Said, ...] = field(default=(), repr=False)
 
-    def due(self) -> Due:
-        """The step for this request."""
+    def due(self, by_phrase: Mapping[str, list[Step]] | None = None) -> Due:
+        """The step for this request; `by_phrase` says what is played where a user's text has no mark but this."""
         steps: list[Step] | None = None
         index, last = 0, ""
         for said in self.history:
-            if said.who == "user" and (found := find_script(said.text)) is not None:
+            if said.who == "user" and (found := _found(said.text, by_phrase or {})) is not None:
                 steps, index = found, 0
             elif said.who == "tool" and last != "tool":
                 index += 1

@@ -17,7 +17,7 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self
@@ -51,7 +51,8 @@ class Asked:
 class _Book:
     """What the handler's threads share."""
 
-    def __init__(self) -> None:
+    def __init__(self, by_phrase: Mapping[str, list[Step]]) -> None:
+        self.by_phrase = by_phrase
         self.changed = threading.Condition()
         self.asked: list[Asked] = []
         self.strays: list[str] = []
@@ -141,9 +142,9 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(read_turn(dialect, body), is_streamed=is_streamed)
 
     def _answer(self, turn: Turn, *, is_streamed: bool) -> None:
-        due = turn.due()
+        due = turn.due(self.book.by_phrase)
         step, number = due.step, self.book.note(turn, due)
-        does_befall = number <= step.get("times", number)
+        does_befall = number <= step.get("times", number) and step.get("until") not in self.book.released
         if does_befall and "wait" in step:
             self.book.wait_until(lambda: False, step["wait"])
         if does_befall and "hold" in step:
@@ -224,8 +225,8 @@ class _Server(ThreadingHTTPServer):
 class ModelServer:
     """The server in threads of this process, from `with` on."""
 
-    def __init__(self, port: int = 0) -> None:
-        self._book = _Book()
+    def __init__(self, port: int = 0, by_phrase: Mapping[str, list[Step]] | None = None) -> None:
+        self._book = _Book(by_phrase or {})
         self._server = _Server(("127.0.0.1", port), type("Handler", (_Handler,), {"book": self._book}))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self.port: int = self._server.server_port

@@ -57,6 +57,15 @@ async def test_a_turn_with_a_permission_a_file_and_a_second_round(tmp_path: Path
     assert ended.exit_code == 0
 
 
+async def test_one_that_does_not_mind_its_stdin_is_terminated_without_a_grace(tmp_path: Path) -> None:
+    script = {"turns": [[{"say": "result"}]], "on_eof": "stay"}
+    quirks = Quirks(ends_with_stdin=False)
+    async with asyncio.timeout(60):  # far from the grace
+        ended, _ = await play(tmp_path, script, quirks=quirks, grace_s=600.0)
+    assert text_of(ended) == "result"
+    assert traced(tmp_path, got="session/close"), "it was told before"
+
+
 async def test_reject_goes_on_or_ends_the_turn_with_either_stop_reason(tmp_path: Path) -> None:
     for number, (how, quirks) in enumerate(
         [("go_on", Quirks()), ("end_turn", Quirks()), ("cancelled", Quirks(reject_cancels=True))]

@@ -1,13 +1,19 @@
 """docs/agents.md is written from the results, and the recorded conversations are of what the results name."""
 
+import contextlib
 import json
+from pathlib import Path
 
 import pytest
 
+from graphd.children.profiles import PROFILES
+from tests.agents.through import SCENARIOS as THROUGH
+from tests.kit import through_results
 from tests.kit.agent_cells import CELLS, cell
-from tests.kit.agent_page import PAGE, page, results
+from tests.kit.agent_page import PAGE, page, results, through
 from tests.kit.agent_scenarios import SCENARIOS
 from tests.kit.real_agents import AGENTS, ROOT
+from tests.kit.through_results import NOT_RUN, noted
 
 CONVERSATIONS = sorted((ROOT / "tests" / "data" / "acp").glob("*/*.jsonl"))
 
@@ -47,3 +53,43 @@ def test_the_conversations_are_json_lines_of_one_shape() -> None:
     for path in CONVERSATIONS:
         for line in path.read_text().splitlines():
             assert sorted(json.loads(line)) == ["message", "process", "whose"], path
+
+
+def test_what_was_not_run_through_graphd_is_said_so_and_what_was_has_its_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "through.json"
+    monkeypatch.setattr(through_results, "THROUGH", path)
+    assert set(row_of("dropped")) == {NOT_RUN}
+    with noted("opencode", "dropped", path=path):
+        pass
+    assert not path.exists(), "no run for the page"
+    monkeypatch.setenv("AGENTS_RESULTS", "1")
+    with noted("opencode", "dropped", path=path, today=lambda: "2026-11-30"):
+        pass
+    with contextlib.suppress(AssertionError), noted("claude", "dropped", path=path, today=lambda: "2026-12-01"):
+        raise AssertionError
+    cells = dict(zip(AGENTS, row_of("dropped"), strict=True))
+    assert (cells["opencode"], cells["claude"], cells["codex-zed"]) == ("passed, 0 s", "FAILED, 0 s", NOT_RUN)
+    assert "| run on | – | 2026-11-30 | 2026-12-01 |" in through()
+    path.write_text(path.read_text().replace(AGENTS["opencode"].version, "0.0.1"))
+    assert dict(zip(AGENTS, row_of("dropped"), strict=True))["opencode"] == NOT_RUN, "another version"
+
+
+def test_a_profile_is_called_tested_where_all_of_the_last_full_run_passed() -> None:
+    passed = {
+        name
+        for name, row in through_results.results().items()
+        if all(row["scenarios"].get(made.__name__, {}).get("outcome") == "passed" for made in THROUGH)
+    }
+    assert {name for name in AGENTS if PROFILES[name].standing == "tested"} <= passed
+
+
+def row_of(scenario: str) -> list[str]:
+    title = through_results.TITLES[scenario]
+    (line,) = [line for line in through().splitlines() if line.startswith(f"| {title} |")]
+    return line.strip("|").replace(" | ", "|").strip().split("|")[1:]
+
+
+def test_every_scenario_through_graphd_has_a_row() -> None:
+    assert {scenario.__name__ for scenario in THROUGH} < set(through_results.TITLES)

@@ -170,6 +170,25 @@ def test_an_answer_is_held_until_released_and_only_for_its_tries(server: ModelSe
     assert "through" in answers[0]
 
 
+def test_an_error_befalls_until_it_is_released(server: ModelServer) -> None:
+    steps = script({"error": 429, "until": "calm", "say": "through"})
+    for _ in range(2):
+        with pytest.raises(urllib.error.HTTPError) as failed:
+            post(server, *chat(steps, 0))
+        failed.value.close()
+    server.release("calm")
+    assert "through" in post(server, *chat(steps, 0))
+
+
+def test_a_prompt_without_a_script_is_known_by_a_phrase() -> None:
+    known = {"Move auth.": [{"shell": "ls"}, {"say": "moved"}], "Move all.": [{"say": "all moved"}]}
+    with ModelServer(by_phrase=known) as server:
+        assert "moved" in post(server, *chat("Please: Move auth. Soon.", 1))
+        assert "all moved" in post(server, *chat("Move all.", 0))
+        assert "through" in post(server, *chat("Move all. " + script({"say": "through"}), 0)), "a mark counts more"
+        assert [row.step for row in server.scripted] == [1, 0, 0]
+
+
 def test_a_later_prompt_without_a_script_goes_on_with_the_last(server: ModelServer) -> None:
     path, body = chat(STEPS, 1)
     body["messages"].append({"role": "user", "content": "You were interrupted. Go on."})

@@ -3,7 +3,7 @@
 Measured, see research agents.md §3 and §9. A profile may carry its own `Quirks`; this module imports nothing of ours.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 
@@ -29,6 +29,8 @@ class Quirks:
     """More regular expressions of its rate-limit and overload messages."""
     takes_mcp: bool = True
     """It starts the MCP servers that a session names, as the protocol wants."""
+    ends_with_stdin: bool = True
+    """It ends when its stdin does; one that does not is terminated at once, without a grace."""
     init_s: float = 60.0
     open_s: float = 60.0
     restore_s: float = 90.0
@@ -44,7 +46,7 @@ QUIRKS: Final[dict[str, Quirks]] = {
     "opencode": Quirks(),
     "claude": Quirks(weather=(r"usage limit reached",), own_texts=(r"No response requested\.",)),
     "codex": _CODEX,
-    "codex-zed": _CODEX,
+    "codex-zed": replace(_CODEX, ends_with_stdin=False),
     "gemini": Quirks(
         restore=("load",),
         reads_files=False,  # a file that is not there yet can't be made: it does not understand our error

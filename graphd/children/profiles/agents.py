@@ -31,7 +31,7 @@ OPENCODE_WEATHER: Final = Weather(("AI_RetryError", "ProviderOverloaded", "Servi
 
 OPENCODE: Final = Profile(
     name="opencode", driver="acp", command=("opencode", "acp"), install="npm install -g opencode-ai",
-    login="opencode auth login", measured="1.18.33",
+    login="opencode auth login", measured="1.18.33", standing="tested",
     env=(("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_PERMISSION", '{"edit":"ask","bash":"ask","webfetch":"ask"}')),
     pass_env=OPENCODE_NAMES, mem_mb=700, restore=("resume", "load"), reports="both", weather=OPENCODE_WEATHER,
 )  # fmt: skip
@@ -39,7 +39,7 @@ OPENCODE: Final = Profile(
 CLAUDE: Final = Profile(
     name="claude", driver="acp", command=("claude-agent-acp",), needs=t("node 22 or newer"),
     install="npm install -g @agentclientprotocol/claude-agent-acp", login="claude auth login, or ANTHROPIC_API_KEY",
-    measured="0.101.0", env=(("DISABLE_AUTOUPDATER", "1"),), pass_env=CLAUDE_NAMES, mem_mb=350,
+    measured="0.101.0", standing="tested", env=(("DISABLE_AUTOUPDATER", "1"),), pass_env=CLAUDE_NAMES, mem_mb=350,
     restore=("resume", "load"), set_mode="default", reports="both", models=CLAUDE_MODELS, weather=CLAUDE_WEATHER,
 )  # fmt: skip
 
@@ -52,7 +52,7 @@ CODEX: Final = Profile(
 
 CODEX_ZED: Final = Profile(
     name="codex-zed", driver="acp", command=("codex-acp",), install="npm install -g @zed-industries/codex-acp",
-    login="codex login, or OPENAI_API_KEY", measured="0.16.0", pass_env=CODEX_NAMES, mem_mb=200,
+    login="codex login, or OPENAI_API_KEY", measured="0.16.0", standing="tested", pass_env=CODEX_NAMES, mem_mb=200,
     restore=("resume", "load"), set_mode="full-access", reports="tokens", asks_permission=False, weather=CODEX_WEATHER,
 )  # fmt: skip
 
