@@ -346,7 +346,7 @@ class Connection:
         """Right after a commit, while the state is committed."""
         if self.subscriptions.committed(changes):
             self.outbox.pull_now(state)
-        if self.subscriptions.has_asks:
+        if self.subscriptions.moved_asks:
             self.outbox.pull_soon()
         if self._lsp is not None:
             self._lsp.committed(changes, state)

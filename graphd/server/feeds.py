@@ -135,6 +135,14 @@ def notification(method: str, params: bytes | dict[str, Any]) -> bytes:
     return frames.encode({"jsonrpc": "2.0", "method": method, "params": fragment})
 
 
+def _moved_asks(change: Change) -> list[tuple[str, str, bool]]:
+    return [
+        (change.graph, event.payload.get("ask") or event.payload["id"], event.kind == "ask_opened")
+        for event in change.events
+        if event.kind in ("ask_opened", "ask_answered", "ask_withdrawn")
+    ]
+
+
 class Feeds:
     """The feeds of all graphs, made when first asked for and kept by the commits."""
 
@@ -142,9 +150,12 @@ class Feeds:
         self.phase_of = phase_of
         self._feeds: dict[str, GraphFeed] = {}
         self._frames: dict[tuple[str, int, Language], tuple[int, bytes]] = {}
+        self.moved_asks: list[tuple[str, str, bool]] = []
+        """(graph, ask, it is open) of the last commit: looked for once, for all who are told."""
 
     def note(self, changes: list[Change], state: State) -> None:
         """A commit."""
+        self.moved_asks = [moved for change in changes for moved in _moved_asks(change)]
         for change in changes:
             graph = state.graphs.get(change.graph)
             if graph is None:

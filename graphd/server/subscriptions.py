@@ -133,18 +133,13 @@ class Subscriptions:
         self._active: dict[NodeKey, None] = {}
         self._streams: dict[NodeKey, OutputStream] = {}
         self._printed: dict[NodeKey, None] = {}
-        self._asks: dict[tuple[str, str], bool] = {}  # (graph, ask) → it was open when last told
+        self.moved_asks: dict[tuple[str, str], bool] = {}  # (graph, ask) → it was open when last told
         self._next_activity_s = 0.0
 
     @property
     def is_empty(self) -> bool:
         """No subscription is open."""
         return not self._open
-
-    @property
-    def has_asks(self) -> bool:
-        """Questions came or went that were not told yet."""
-        return bool(self._asks)
 
     def open(self, state: State, wish: Wish) -> tuple[str, bytes]:
         """At a committed moment: register, and give the id and the JSON of the result, which starts every cursor.
@@ -208,10 +203,10 @@ class Subscriptions:
     def committed(self, changes: Iterable[Change]) -> bool:
         """A commit; True where it leaves a cursor behind."""
         is_behind = False
+        if self._feeds.moved_asks:
+            self._note_asks()
         for change in changes:
             graph = change.graph
-            if self._open and self._covers(graph):
-                self._note_asks(change)
             if graph in self.cursors:
                 self._behind[graph] = None
                 is_behind = True
@@ -221,13 +216,11 @@ class Subscriptions:
                 is_behind = True
         return is_behind
 
-    def _note_asks(self, change: Change) -> None:
+    def _note_asks(self) -> None:
         """Remember which asks moved. One that came and went before it was told is told as closed alone."""
-        for event in change.events:
-            if event.kind == "ask_opened":
-                self._asks[(change.graph, event.payload["id"])] = True
-            elif event.kind in ("ask_answered", "ask_withdrawn"):
-                self._asks[(change.graph, event.payload["ask"])] = False
+        for graph, ask, is_open in self._feeds.moved_asks:
+            if self._covers(graph):
+                self.moved_asks[(graph, ask)] = is_open
 
     def phase_moved(self, graph: str, node: str) -> bool:
         """A phase or last line changed; True where somebody wants to know."""
@@ -252,7 +245,7 @@ class Subscriptions:
         frame = self.pull_change(state)
         if frame is not None:
             return frame
-        if self._asks:
+        if self.moved_asks:
             return self._asks_notice(state)
         if self._printed:
             return self._output()
@@ -262,11 +255,12 @@ class Subscriptions:
 
     def pull_change(self, state: State) -> bytes | None:
         """The next `workgraph/changed` alone, under the rules of `pull`: each commit asks this of every connection."""
-        if self._held:
+        behind = self._behind
+        if not behind or self._held:
             return None
-        while self._behind:
-            graph = next(iter(self._behind))
-            del self._behind[graph]
+        while behind:
+            graph = behind.popitem()[0] if len(behind) == 1 else next(iter(behind))
+            behind.pop(graph, None)
             frame = self._changed(state, graph)
             if frame is not None:
                 return frame
@@ -293,14 +287,14 @@ class Subscriptions:
     def _asks_notice(self, state: State) -> bytes:
         """After the change that it belongs to: a client that folds changes knows the ask already."""
         opened, closed = [], []
-        for graph_id, ask_id in self._asks:
+        for graph_id, ask_id in self.moved_asks:
             graph = state.graphs.get(graph_id)
             ask = graph.asks.get(ask_id) if graph is not None else None
             if graph is not None and ask is not None and ask.state == "open":
                 opened.append(project.ask(graph, ask))
             else:
                 closed.append(_closed(ask_id, ask))
-        self._asks.clear()
+        self.moved_asks.clear()
         return notification("workgraph/asks", {"opened": opened, "closed": closed})
 
     def _output(self) -> bytes | None:

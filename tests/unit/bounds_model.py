@@ -106,7 +106,7 @@ class BoundedModel(Model):
             self.conclude()
 
     def extend(self, slug: str) -> None:
-        self.admit("extend")
+        self.admit("extendTimeout")
         demand(slug in self.nodes, "notFound")
         demand(self.nodes[slug].live in ("starting", "live"))
         demand(self.extended.get(slug, 0) < 20, "capacity")
