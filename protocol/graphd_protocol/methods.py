@@ -352,6 +352,13 @@ REQUESTS: Final[tuple[Request, ...]] = (
         errors=(*_GRAPH, "cursorInvalid"),
         callers=EVERYBODY,
     ),
+    Request(
+        "workgraph/diff",
+        "DiffParams",
+        "DiffResult",
+        "What an agent's attempt changed in the git work tree, until now while it runs; who worked there meanwhile.",
+        errors=(*_GRAPH, "notSupported", "tooLarge"),
+    ),
     Request("workgraph/processes", None, "ProcessEntry", "The process trees that we keep, and what they cost.", "list"),
     Request("workgraph/workflows", None, "WorkflowEntry", "Every workflow that can be run by name.", "list"),
     Request(

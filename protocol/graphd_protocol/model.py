@@ -99,6 +99,8 @@ from graphd_protocol.plan_diffs import (
 )
 from graphd_protocol.reads import (
     Changed,
+    DiffParams,
+    DiffResult,
     GraphParams,
     HistoryParams,
     HistoryResult,
@@ -112,6 +114,7 @@ from graphd_protocol.reads import (
     OutputParams,
     OutputResult,
     ProcessEntry,
+    RanBeside,
     SubscribeParams,
     SubscribeResult,
     Tombstone,
@@ -203,6 +206,8 @@ __all__ = [
     "DeliveriesResult",
     "Delivery",
     "Diagnostic",
+    "DiffParams",
+    "DiffResult",
     "DismissParams",
     "DoctorParams",
     "DrawnEdge",
@@ -262,6 +267,7 @@ __all__ = [
     "Pruned",
     "PurgeParams",
     "PurgeResult",
+    "RanBeside",
     "Range",
     "ReadInputParams",
     "ReadInputResult",

@@ -379,6 +379,19 @@ export interface Diagnostic {
   hint: string;
 }
 
+/** `workgraph/diff`: what an attempt changed; without `attempt` the last one. */
+export interface DiffParams {
+  graph?: string | null;
+  node: string;
+  attempt?: number | null;
+}
+
+/** A patch as `git apply` takes it, binary files apart, which it only names; `""` where nothing changed. */
+export interface DiffResult {
+  patch: string;
+  shared: RanBeside[];
+}
+
 /** `workgraph/dismiss`. */
 export interface DismissParams {
   graph?: string | null;
@@ -1085,6 +1098,13 @@ export interface PurgeResult {
   bytes: number;
 }
 
+/** An attempt of another node that ran in the same tree at the same time: a patch may hold its changes too. */
+export interface RanBeside {
+  graph: string;
+  node: string;
+  attempt: number;
+}
+
 /** From start to end, the end excluded. */
 export interface Range {
   start: Position;
@@ -1701,6 +1721,8 @@ export interface Requests {
   "workgraph/output": { params: OutputParams; result: OutputResult };
   /** What an attempt printed after a cursor. */
   "workgraph/observe": { params: ObserveParams; result: ObserveResult };
+  /** What an agent's attempt changed in the git work tree, until now while it runs; who worked there meanwhile. */
+  "workgraph/diff": { params: DiffParams; result: DiffResult };
   /** The process trees that we keep, and what they cost. */
   "workgraph/processes": { params: Record<string, never>; result: ProcessEntry[] };
   /** Every workflow that can be run by name. */

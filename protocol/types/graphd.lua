@@ -330,6 +330,17 @@
 ---@field message string
 ---@field hint string
 
+--- `workgraph/diff`: what an attempt changed; without `attempt` the last one.
+---@class graphd.DiffParams
+---@field graph? string|nil
+---@field node string
+---@field attempt? integer|nil
+
+--- A patch as `git apply` takes it, binary files apart, which it only names; `""` where nothing changed.
+---@class graphd.DiffResult
+---@field patch string
+---@field shared graphd.RanBeside[]
+
 --- `workgraph/dismiss`.
 ---@class graphd.DismissParams
 ---@field graph? string|nil
@@ -952,6 +963,12 @@
 ---@field graphs string[]
 ---@field bytes integer
 
+--- An attempt of another node that ran in the same tree at the same time: a patch may hold its changes too.
+---@class graphd.RanBeside
+---@field graph string
+---@field node string
+---@field attempt integer
+
 --- From start to end, the end excluded.
 ---@class graphd.Range
 ---@field start graphd.Position
@@ -1434,6 +1451,7 @@
 ---@field ["workgraph/why"] fun(params: graphd.NodeRef): graphd.Why[] Why a node is where it is, and what to type next.
 ---@field ["workgraph/output"] fun(params: graphd.OutputParams): graphd.OutputResult Bytes of a result.
 ---@field ["workgraph/observe"] fun(params: graphd.ObserveParams): graphd.ObserveResult What an attempt printed after a cursor.
+---@field ["workgraph/diff"] fun(params: graphd.DiffParams): graphd.DiffResult What an agent's attempt changed in the git work tree, until now while it runs; who worked there meanwhile.
 ---@field ["workgraph/processes"] fun(): graphd.ProcessEntry[] The process trees that we keep, and what they cost.
 ---@field ["workgraph/workflows"] fun(): graphd.WorkflowEntry[] Every workflow that can be run by name.
 ---@field ["workgraph/validate"] fun(params: graphd.WorkflowParams): graphd.ValidateResult Every finding in a workflow file, in the order of its text.
