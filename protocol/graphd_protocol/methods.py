@@ -228,6 +228,14 @@ REQUESTS: Final[tuple[Request, ...]] = (
         callers=PEOPLE,
     ),
     Request(
+        "workgraph/hold",
+        "NodeRef",
+        "HoldResult",
+        "Pause a node, and open its agent's session: it is held until this connection ends, then it goes on there.",
+        errors=(*_GRAPH, "invalidTransition", "conflict", "notSupported"),
+        callers=PEOPLE,
+    ),
+    Request(
         "workgraph/asks",
         "AsksParams",
         "Ask",

@@ -155,6 +155,14 @@ class DiffParams(Wire):
     attempt: int | None = None
 
 
+class HoldResult(Wire):
+    """How to open the session that is held: a program's words, and where it has to stand."""
+
+    child_session: str
+    cwd: str
+    argv: list[str]
+
+
 class RanBeside(Wire):
     """An attempt of another node that ran in the same tree at the same time: a patch may hold its changes too."""
 

@@ -685,6 +685,13 @@ export interface HistoryResult {
   next?: number | null;
 }
 
+/** How to open the session that is held: a program's words, and where it has to stand. */
+export interface HoldResult {
+  childSession: string;
+  cwd: string;
+  argv: string[];
+}
+
 /** `workgraph/import`: lines of an export; the last change counts. An active graph becomes user_paused. */
 export interface ImportParams {
   lines: string[];
@@ -1685,6 +1692,8 @@ export interface Requests {
   "workgraph/finish": { params: FinishParams; result: MutationResult };
   /** A person declares a stuck process tree dead, naming exactly its pids. */
   "workgraph/release": { params: ReleaseParams; result: MutationResult };
+  /** Pause a node, and open its agent's session: it is held until this connection ends, then it goes on there. */
+  "workgraph/hold": { params: NodeRef; result: HoldResult };
   /** What waits for a person, oldest first; or what stands. */
   "workgraph/asks": { params: AsksParams; result: Ask[] };
   /** Answer an ask; the first valid answer counts. */

@@ -583,6 +583,12 @@
 ---@field events graphd.Event[]
 ---@field next? integer|nil
 
+--- How to open the session that is held: a program's words, and where it has to stand.
+---@class graphd.HoldResult
+---@field childSession string
+---@field cwd string
+---@field argv string[]
+
 --- `workgraph/import`: lines of an export; the last change counts. An active graph becomes user_paused.
 ---@class graphd.ImportParams
 ---@field lines string[]
@@ -1433,6 +1439,7 @@
 ---@field ["workgraph/save"] fun(params: graphd.SaveParams): graphd.SaveResult Write the plan of a graph as a workflow file; never over another one unless `force` says so.
 ---@field ["workgraph/finish"] fun(params: graphd.FinishParams): graphd.MutationResult Skip what has not started, let what runs end.
 ---@field ["workgraph/release"] fun(params: graphd.ReleaseParams): graphd.MutationResult A person declares a stuck process tree dead, naming exactly its pids.
+---@field ["workgraph/hold"] fun(params: graphd.NodeRef): graphd.HoldResult Pause a node, and open its agent's session: it is held until this connection ends, then it goes on there.
 ---@field ["workgraph/asks"] fun(params: graphd.AsksParams): graphd.Ask[] What waits for a person, oldest first; or what stands.
 ---@field ["workgraph/respond"] fun(params: graphd.RespondParams): graphd.MutationResult Answer an ask; the first valid answer counts.
 ---@field ["workgraph/revoke"] fun(params: graphd.RevokeParams): graphd.MutationResult A standing answer covers nothing more.

@@ -13,4 +13,12 @@ TEXTS: Final[dict[str, str]] = {
     "trees are taken where an agent works in a git work tree; graphd logs {node} shows what it did": (
         "只有代理在 git 工作树中工作时才保存树；graphd logs {node} 显示它做了什么"
     ),
+    "{node} is {state}, and no session of it waits or works": "{node} 处于 {state}，没有等待或工作中的会话",
+    "somebody has the session of {node} already": "已有人占用 {node} 的会话",
+    "it is free when their program ends": "对方的程序结束后即可使用",
+    "no program is known that opens a session of {agent}": "不知道用什么程序打开 {agent} 的会话",
+    "name it in the settings, as opens of that agent": "在设置中用该代理的 opens 指定",
+    "{node} is {state}: it ended before it could pause": "{node} 处于 {state}：它在暂停之前就结束了",
+    "graphd why {node} says more": "graphd why {node} 有更多说明",
+    "a person has its session": "有人占用它的会话",
 }

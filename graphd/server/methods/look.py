@@ -118,23 +118,34 @@ def _slice(raw: bytes, params: "OutputParams", total: int, media_type: str) -> W
     return {**slice_of(raw, offset=params.offset, limit=params.limit, total=total), "mediaType": media_type}
 
 
+def _talks(call: Call, attempt: Attempt) -> bool:
+    """Its agent is one whose words are shown as items."""
+    profile = call.daemon.settings.agents.profiles.get(attempt.profile)
+    return profile is not None and profile.driver != "shell"
+
+
 @table.route("workgraph/observe", "ObserveParams", "ObserveResult", allowed=EVERYBODY)
 async def observe(call: Call, params: "ObserveParams") -> Wire:
     """What an attempt printed after a cursor; `live` says that more can come."""
-    from graphd.server.sayings import has_items, read_sayings
+    from graphd.server.sayings import BEGIN, has_items, read_sayings
     from graphd.server.transcript import read_printed
 
-    def read(state: State) -> tuple[Path, int, int, bool]:
+    def read(state: State) -> tuple[Path, int, int, bool, bool]:
         graph, node = find_own(state, call.caller, params.graph, params.node)
         attempt = _begun(graph, node, params.attempt)
-        return _folder(call, attempt), attempt.number, attempt.started_at, attempt.state != "settled"
+        is_live = attempt.state != "settled"
+        return _folder(call, attempt), attempt.number, attempt.started_at, is_live, _talks(call, attempt)
 
-    folder, number, started_at, is_live = await call.daemon.view(read)
-    if await asyncio.to_thread(has_items, folder):
+    folder, number, started_at, is_live, talks = await call.daemon.view(read)
+    has_begun = await asyncio.to_thread(has_items, folder)
+    if is_live and not has_begun and talks:  # what is between us and it is not for people
+        return {"items": [], "cursor": BEGIN, "live": True, "attempt": number}
+    if has_begun:
         printed = await asyncio.to_thread(read_sayings, folder, params.cursor, limit=params.limit)
     else:
+        cursor = params.cursor if params.cursor != BEGIN else None
         printed = await asyncio.to_thread(
-            read_printed, folder, params.cursor, limit=params.limit, started_at=started_at, is_live=is_live
+            read_printed, folder, cursor, limit=params.limit, started_at=started_at, is_live=is_live
         )
     return {"items": printed.items, "cursor": printed.cursor, "live": is_live, "attempt": number}
 
