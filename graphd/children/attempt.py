@@ -15,8 +15,8 @@ there is, with the row of the recovery table that it keeps true:
 | `output` unless empty, its name (sink, driver) | `AttemptEnded` | attempt settled: its result stays |
 | captured stdout and its name (sink) | the journal is trimmed | journal shorter than the cursor: lost |
 
-Not synced: `token` and `tree.json`, which mean nothing to another boot; `void`, which an `intent` that is back becomes
-again; an empty result, which one that is missing reads as.
+Not synced: `token` and `tree.json`, which mean nothing to another boot; `trees`, without which nothing is compared;
+`void`, which an `intent` that is back becomes again; an empty result, which one that is missing reads as.
 """
 
 import json

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphd.children.driver import Order
-from graphd.children.git import GitFailed, git
+from graphd.children.git import GitFailed, git, printable
 from graphd.children.items import FILE, read_items
 from graphd.children.telling import told_again, told_of_before
 
@@ -32,7 +32,8 @@ def look_again(order: Order) -> Order:
 def work_tree(folder: Path, artifacts: tuple[str, ...]) -> str:
     """What git says of a folder, and which declared files are there."""
     try:
-        lines = git(folder, "status", "--short", "--branch", "--untracked-files=normal", "--", ".").splitlines()
+        said = printable(git(folder, "status", "--short", "--branch", "--untracked-files=normal", "--", "."))
+        lines = said.splitlines()
         left = len(lines) - LINES_LIMIT
         lines = ["git status:", *lines[:LINES_LIMIT], *([f"({left} more)"] if left > 0 else [])]
     except GitFailed as trouble:

@@ -40,6 +40,7 @@ from graphd.children.sink import CaptureShort
 from graphd.children.spawn import KeeperProcess, spawn_keeper, word_or_stop
 from graphd.children.steady import to_its_end
 from graphd.children.submitting import submitted
+from graphd.children.trees import trees_at_end, trees_at_start
 from graphd.core.commands import AttemptEnded, Busy
 from graphd.core.model import Identity, Spent
 from graphd.core.talk import render
@@ -172,6 +173,7 @@ class KeptRun:
         except BaseException:
             await self.let_go()
             raise
+        await trees_at_end(self._order)
         if self._link is None:
             await self._reap()
         return ended
@@ -194,6 +196,7 @@ class KeptRun:
         folder = self._order.folder
         self._order = await to_its_end(lambda: look_again(self._order))
         launch = await asyncio.to_thread(make_folder, self._order, self._driver)
+        await trees_at_start(self._order)
         if self._wanted.stop.is_set() and await asyncio.to_thread(void, folder):
             return self._ended("put_back", reason=t("stopped before it was started"))
         self._keeper = await spawn_keeper(folder, launch, keeper_environment())

@@ -27,7 +27,8 @@ Wire = dict[str, Any]
 @command("attach")
 @click.argument("node", shell_complete=completes_node)
 @graph_option
-def attach_command(*, node: str, graph: str | None, workspace: Path | None) -> None:
+@click.option("--take-over", is_flag=True, help="Pause NODE and open its session in the agent's own program first.")
+def attach_command(*, node: str, graph: str | None, take_over: bool, workspace: Path | None) -> None:
     """Read along with NODE and answer what it asks, each with a key; Ctrl-C leaves, and it goes on.
 
     It ends with the attempt. Without a terminal it reads along alone.
@@ -35,6 +36,7 @@ def attach_command(*, node: str, graph: str | None, workspace: Path | None) -> N
     Examples:
       graphd attach build
       graphd attach build --graph @last
+      graphd attach build --take-over
     """
     slug, attempt = split_attempt(node)
 
@@ -46,6 +48,13 @@ def attach_command(*, node: str, graph: str | None, workspace: Path | None) -> N
         return str(snapshot["id"])
 
     found = talk(workspace, find)
+    if take_over:
+        from graphd.cli.taking_over import take_over as open_session_of
+
+        attempt = asyncio.run(open_session_of(workspace, found, slug))
+        if attempt is None:
+            click.echo(f"{harmless(slug)} waits to go on\n  graphd why {harmless(slug)}", err=True)
+            return
     try:
         asyncio.run(Reader(workspace, found, slug).read(attempt))
     except KeyboardInterrupt:

@@ -33,6 +33,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "show": Entry("Look", "show", "Draw a graph in layers."),
     "logs": Entry("Look", "printed", "Show what a node printed."),
     "output": Entry("Look", "printed", "Print a node's result."),
+    "diff": Entry("Look", "differing", "Show what an agent changed."),
     "why": Entry("Look", "past", "Say why a node or a graph is where it is, and what to type next."),
     "history": Entry("Look", "past", "List what happened to a graph."),
     "processes": Entry("Look", "look", "List the process trees that are kept."),

@@ -206,6 +206,13 @@ class ExtendTimeout(NamedTuple):
     by_ms: int
 
 
+class Hold(NamedTuple):
+    """Pause one node, so that a person can open its agent's session."""
+
+    graph: str
+    node: str
+
+
 class Acknowledge(NamedTuple):
     """An owner has these deliveries of one graph."""
 
@@ -370,6 +377,7 @@ Verb = (
     | Finish
     | Release
     | ExtendTimeout
+    | Hold
     | Acknowledge
     | Respond
     | Revoke
@@ -447,3 +455,4 @@ class Capacity(NamedTuple):
     stagger_ms: tuple[tuple[str, int], ...] = ()  # between two starts of the profile
     memory_mb: int | None = None
     memory_mb_of: tuple[tuple[str, int], ...] = ()
+    held: frozenset[tuple[str, str]] = frozenset()  # (graph, node id): a person has its session

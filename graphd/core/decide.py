@@ -19,6 +19,7 @@ from graphd.core.commands import (
     ExtendTimeout,
     Fact,
     Finish,
+    Hold,
     Import,
     MachineSlept,
     Pause,
@@ -132,6 +133,12 @@ def _extend_timeout(draft: Draft, command: ExtendTimeout) -> None:
     extend_timeout(draft, command)
 
 
+def _hold(draft: Draft, command: Hold) -> None:
+    from graphd.core.holding import hold
+
+    hold(draft, command)
+
+
 def _revise(draft: Draft, command: Extend | Replan) -> None:
     from graphd.core.replan import extend, replan
 
@@ -159,6 +166,7 @@ _VERBS: dict[type, tuple[str, Callable[[Draft, Any], None]]] = {
     Finish: ("finish", verbs.finish),
     Release: ("release", facts.release),
     ExtendTimeout: ("extendTimeout", _extend_timeout),
+    Hold: ("hold", _hold),
     Acknowledge: ("acknowledge", verbs.acknowledge),
     Respond: ("respond", _respond),
     Revoke: ("respond", _revoke),

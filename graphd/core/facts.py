@@ -307,7 +307,7 @@ def _verdict(
         return ("achieved", None, None) if trouble is None else ("failed", "verdict_fail", trouble)
     if attempt.stop_reason == "timeout" and fact.outcome != "put_back":
         return "failed", "timeout", t("it ran out of time")
-    if attempt.stop_reason in ("pause", "budget", "required_failure"):
+    if attempt.stop_reason in ("pause", "budget", "required_failure", "hold"):
         return "paused", None, None
     if attempt.stop_reason == "weather":
         return "put_back", None, None

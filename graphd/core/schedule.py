@@ -153,6 +153,9 @@ class _Starts:
 
     def _is_started(self, graph: Graph, node: Node) -> bool:
         """Start a node, or hold it. False where another one of the graph may be tried."""
+        if (graph.id, node.id) in self._capacity.held:
+            self._held.append((graph, node))
+            return False
         profile = self._profiles.get(node.definition.worker)
         if profile is None:
             self._missing(graph, node)

@@ -188,6 +188,7 @@ AGENT_FIELDS: Final[dict[str, Field]] = {
         Field("asksPermission", "asks_permission", _flag),
         Field("models", "models", _map_of(*TIERS)),
         Field("thinking", "thinking", _map_of(*THINKING)),
+        Field("opens", "opens", _words),
         Field("estimate", "estimate", _whole(0, 1_000_000_000)),
     )
 }

@@ -122,7 +122,7 @@ class Daemon:
         served = Served(lambda: settings.now.agents)
 
         def capacity() -> Capacity:
-            return served.capacity(settings.now)._replace(is_attended=around.is_attended())
+            return served.capacity(settings.now)._replace(is_attended=around.is_attended(), held=frozenset(around.held))
 
         writer = Writer(
             state, commit=log_store.commit, capacity=capacity, clock=clock, requests=await log_store.requests(),
@@ -228,6 +228,17 @@ class Daemon:
 
     def left(self) -> None:
         """Somebody went: what has waited for an answer for long may get its default."""
+        self._supervisor.tick()
+
+    def hold(self, graph: str, node: str) -> bool:
+        """Start this node no more until `let_go`; False where somebody else has it."""
+        is_free = (graph, node) not in self._around.held
+        self._around.held.add((graph, node))
+        return is_free
+
+    def let_go(self, graph: str, node: str) -> None:
+        """It may be started again, and is where it can."""
+        self._around.held.discard((graph, node))
         self._supervisor.tick()
 
     @property
@@ -353,6 +364,7 @@ class Around:
         self._settings = settings
         self.rest_s = Rests(lambda: settings.now.agents, clock).rest_s
         self.is_attended: Callable[[], bool] = lambda: False
+        self.held: set[tuple[str, str]] = set()
 
     def is_close(self, graph: str, attempt: AttemptKey) -> bool:
         """Its end is wanted because its result is accepted."""

@@ -82,6 +82,7 @@ class Connection:
         self._timer: asyncio.TimerHandle | None = None
         self._is_full = False
         self._has_exited = False
+        self._at_end: list[Callable[[], None]] = []
         self._lsp: LspSession | None = None
 
     async def run(self, *, is_full: bool = False) -> None:
@@ -108,6 +109,8 @@ class Connection:
             if self._lsp is not None:
                 self._lsp.close()
             self._sock.close()
+            for end in self._at_end:
+                end()
 
     async def stop(self, reason: str, *, reconnect: bool) -> None:
         """The daemon ends: what commits is answered, the rest refused, and `graphd/stopping` is the last frame."""
@@ -319,7 +322,7 @@ class Connection:
         """The surroundings of a request that is made for this client, which has been greeted."""
         if self.caller is None:
             raise CallRefused(NOT_GREETED, t("graphd/hello has not been sent"))
-        return Call(self._hub, self.caller, self.subscriptions)
+        return Call(self._hub, self.caller, self.subscriptions, self._at_end)
 
     def pull_soon(self) -> None:
         """A frame waits for the writer."""

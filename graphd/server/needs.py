@@ -113,6 +113,12 @@ class Daemon(Protocol):
     def is_busy(self) -> bool:
         """Something runs, or will by itself: the daemon has a reason to stay."""
 
+    def hold(self, graph: str, node: str) -> bool:
+        """Start this node no more until `let_go`; False where somebody else has it. Volatile."""
+
+    def let_go(self, graph: str, node: str) -> None:
+        """It may be started again."""
+
     @property
     def capacity(self) -> Capacity:
         """What the scheduler may fill now."""

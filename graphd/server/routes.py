@@ -22,8 +22,8 @@ from graphd.server.project import Wire
 from graphd.server.subscriptions import Subscriptions
 
 GROUPS: Final = (
-    "graphs", "steer", "signals", "people", "child", "replan", "look", "workflows", "daemon", "agents", "subscribe",
-    "interchange", "draw",
+    "graphs", "steer", "hold", "signals", "people", "child", "replan", "look", "workflows", "daemon", "agents",
+    "subscribe", "interchange", "draw",
 )  # fmt: skip
 EVERYBODY: Final[frozenset[Principal]] = frozenset({"user", "agent", "attempt"})
 CALLERS: Final[frozenset[Principal]] = frozenset({"user", "agent"})
@@ -68,6 +68,8 @@ class Call:
     hub: Household
     caller: Caller
     subscriptions: Subscriptions
+    at_end: list[Callable[[], None]] = field(default_factory=list)
+    """Called when the connection has ended."""
 
     @property
     def daemon(self) -> Daemon:

@@ -16,6 +16,8 @@ from graphd.server.transcript import Printed
 READ_LIMIT_BYTES: Final = 256 * 1024
 WORDS: Final = ("text", "thought")
 PREFIX: Final = "i"
+BEGIN: Final = f"{PREFIX}0"
+"""The cursor of one that has said nothing yet."""
 
 
 def has_items(folder: Path) -> bool:

@@ -228,6 +228,14 @@ REQUESTS: Final[tuple[Request, ...]] = (
         callers=PEOPLE,
     ),
     Request(
+        "workgraph/hold",
+        "NodeRef",
+        "HoldResult",
+        "Pause a node, and open its agent's session: it is held until this connection ends, then it goes on there.",
+        errors=(*_GRAPH, "invalidTransition", "conflict", "notSupported"),
+        callers=PEOPLE,
+    ),
+    Request(
         "workgraph/asks",
         "AsksParams",
         "Ask",
@@ -351,6 +359,13 @@ REQUESTS: Final[tuple[Request, ...]] = (
         "What an attempt printed after a cursor.",
         errors=(*_GRAPH, "cursorInvalid"),
         callers=EVERYBODY,
+    ),
+    Request(
+        "workgraph/diff",
+        "DiffParams",
+        "DiffResult",
+        "What an agent's attempt changed in the git work tree, until now while it runs; who worked there meanwhile.",
+        errors=(*_GRAPH, "notSupported", "tooLarge"),
     ),
     Request("workgraph/processes", None, "ProcessEntry", "The process trees that we keep, and what they cost.", "list"),
     Request("workgraph/workflows", None, "WorkflowEntry", "Every workflow that can be run by name.", "list"),

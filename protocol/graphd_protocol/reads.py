@@ -147,6 +147,37 @@ class OutputResult(Wire):
     media_type: str
 
 
+class DiffParams(Wire):
+    """`workgraph/diff`: what an attempt changed; without `attempt` the last one."""
+
+    graph: str | None = None
+    node: str
+    attempt: int | None = None
+
+
+class HoldResult(Wire):
+    """How to open the session that is held: a program's words, and where it has to stand."""
+
+    child_session: str
+    cwd: str
+    argv: list[str]
+
+
+class RanBeside(Wire):
+    """An attempt of another node that ran in the same tree at the same time: a patch may hold its changes too."""
+
+    graph: str
+    node: str
+    attempt: int
+
+
+class DiffResult(Wire):
+    """A patch as `git apply` takes it, binary files apart, which it only names; `""` where nothing changed."""
+
+    patch: str
+    shared: list[RanBeside]
+
+
 class ObserveParams(Wire):
     """`workgraph/observe`: what an attempt printed, from a cursor of an earlier answer."""
 

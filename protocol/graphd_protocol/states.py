@@ -23,7 +23,7 @@ Phase: TypeAlias = Literal[
     "merging", "joining", "stopping", "stuck", "queued", "cooling_down",
 ]  # fmt: skip
 StopReason: TypeAlias = Literal[
-    "pause", "cancel", "clear", "timeout", "budget", "required_failure", "end_of_turn", "weather", "replan"
+    "pause", "cancel", "clear", "timeout", "budget", "required_failure", "end_of_turn", "weather", "replan", "hold"
 ]
 StopVerb: TypeAlias = Literal["budget", "pause", "cancel", "clear"]
 ActorKind: TypeAlias = Literal["person", "agent", "attempt", "daemon", "policy"]
@@ -98,6 +98,7 @@ VERB_TABLE: Final[dict[str, dict[str, Admission]]] = {
     },
     "finish": _UNTIL_ENDED,
     "extendTimeout": _UNTIL_ENDED,
+    "hold": _UNTIL_ENDED,
     "cancel": _UNTIL_ENDED,
     "release": _UNTIL_ENDED,
     "respond": _UNTIL_ENDED,

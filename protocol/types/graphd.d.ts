@@ -379,6 +379,19 @@ export interface Diagnostic {
   hint: string;
 }
 
+/** `workgraph/diff`: what an attempt changed; without `attempt` the last one. */
+export interface DiffParams {
+  graph?: string | null;
+  node: string;
+  attempt?: number | null;
+}
+
+/** A patch as `git apply` takes it, binary files apart, which it only names; `""` where nothing changed. */
+export interface DiffResult {
+  patch: string;
+  shared: RanBeside[];
+}
+
 /** `workgraph/dismiss`. */
 export interface DismissParams {
   graph?: string | null;
@@ -670,6 +683,13 @@ export interface HistoryParams {
 export interface HistoryResult {
   events: Event[];
   next?: number | null;
+}
+
+/** How to open the session that is held: a program's words, and where it has to stand. */
+export interface HoldResult {
+  childSession: string;
+  cwd: string;
+  argv: string[];
 }
 
 /** `workgraph/import`: lines of an export; the last change counts. An active graph becomes user_paused. */
@@ -1083,6 +1103,13 @@ export interface PurgeParams {
 export interface PurgeResult {
   graphs: string[];
   bytes: number;
+}
+
+/** An attempt of another node that ran in the same tree at the same time: a patch may hold its changes too. */
+export interface RanBeside {
+  graph: string;
+  node: string;
+  attempt: number;
 }
 
 /** From start to end, the end excluded. */
@@ -1665,6 +1692,8 @@ export interface Requests {
   "workgraph/finish": { params: FinishParams; result: MutationResult };
   /** A person declares a stuck process tree dead, naming exactly its pids. */
   "workgraph/release": { params: ReleaseParams; result: MutationResult };
+  /** Pause a node, and open its agent's session: it is held until this connection ends, then it goes on there. */
+  "workgraph/hold": { params: NodeRef; result: HoldResult };
   /** What waits for a person, oldest first; or what stands. */
   "workgraph/asks": { params: AsksParams; result: Ask[] };
   /** Answer an ask; the first valid answer counts. */
@@ -1701,6 +1730,8 @@ export interface Requests {
   "workgraph/output": { params: OutputParams; result: OutputResult };
   /** What an attempt printed after a cursor. */
   "workgraph/observe": { params: ObserveParams; result: ObserveResult };
+  /** What an agent's attempt changed in the git work tree, until now while it runs; who worked there meanwhile. */
+  "workgraph/diff": { params: DiffParams; result: DiffResult };
   /** The process trees that we keep, and what they cost. */
   "workgraph/processes": { params: Record<string, never>; result: ProcessEntry[] };
   /** Every workflow that can be run by name. */

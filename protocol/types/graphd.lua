@@ -330,6 +330,17 @@
 ---@field message string
 ---@field hint string
 
+--- `workgraph/diff`: what an attempt changed; without `attempt` the last one.
+---@class graphd.DiffParams
+---@field graph? string|nil
+---@field node string
+---@field attempt? integer|nil
+
+--- A patch as `git apply` takes it, binary files apart, which it only names; `""` where nothing changed.
+---@class graphd.DiffResult
+---@field patch string
+---@field shared graphd.RanBeside[]
+
 --- `workgraph/dismiss`.
 ---@class graphd.DismissParams
 ---@field graph? string|nil
@@ -571,6 +582,12 @@
 ---@class graphd.HistoryResult
 ---@field events graphd.Event[]
 ---@field next? integer|nil
+
+--- How to open the session that is held: a program's words, and where it has to stand.
+---@class graphd.HoldResult
+---@field childSession string
+---@field cwd string
+---@field argv string[]
 
 --- `workgraph/import`: lines of an export; the last change counts. An active graph becomes user_paused.
 ---@class graphd.ImportParams
@@ -951,6 +968,12 @@
 ---@class graphd.PurgeResult
 ---@field graphs string[]
 ---@field bytes integer
+
+--- An attempt of another node that ran in the same tree at the same time: a patch may hold its changes too.
+---@class graphd.RanBeside
+---@field graph string
+---@field node string
+---@field attempt integer
 
 --- From start to end, the end excluded.
 ---@class graphd.Range
@@ -1416,6 +1439,7 @@
 ---@field ["workgraph/save"] fun(params: graphd.SaveParams): graphd.SaveResult Write the plan of a graph as a workflow file; never over another one unless `force` says so.
 ---@field ["workgraph/finish"] fun(params: graphd.FinishParams): graphd.MutationResult Skip what has not started, let what runs end.
 ---@field ["workgraph/release"] fun(params: graphd.ReleaseParams): graphd.MutationResult A person declares a stuck process tree dead, naming exactly its pids.
+---@field ["workgraph/hold"] fun(params: graphd.NodeRef): graphd.HoldResult Pause a node, and open its agent's session: it is held until this connection ends, then it goes on there.
 ---@field ["workgraph/asks"] fun(params: graphd.AsksParams): graphd.Ask[] What waits for a person, oldest first; or what stands.
 ---@field ["workgraph/respond"] fun(params: graphd.RespondParams): graphd.MutationResult Answer an ask; the first valid answer counts.
 ---@field ["workgraph/revoke"] fun(params: graphd.RevokeParams): graphd.MutationResult A standing answer covers nothing more.
@@ -1434,6 +1458,7 @@
 ---@field ["workgraph/why"] fun(params: graphd.NodeRef): graphd.Why[] Why a node is where it is, and what to type next.
 ---@field ["workgraph/output"] fun(params: graphd.OutputParams): graphd.OutputResult Bytes of a result.
 ---@field ["workgraph/observe"] fun(params: graphd.ObserveParams): graphd.ObserveResult What an attempt printed after a cursor.
+---@field ["workgraph/diff"] fun(params: graphd.DiffParams): graphd.DiffResult What an agent's attempt changed in the git work tree, until now while it runs; who worked there meanwhile.
 ---@field ["workgraph/processes"] fun(): graphd.ProcessEntry[] The process trees that we keep, and what they cost.
 ---@field ["workgraph/workflows"] fun(): graphd.WorkflowEntry[] Every workflow that can be run by name.
 ---@field ["workgraph/validate"] fun(params: graphd.WorkflowParams): graphd.ValidateResult Every finding in a workflow file, in the order of its text.

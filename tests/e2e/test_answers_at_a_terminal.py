@@ -32,6 +32,7 @@ class Terminal:
         self._master = master
         self._seen = 0
         self.text = ""
+        self.raw = ""
 
     def press(self, keys: str) -> None:
         os.write(self._master, keys.encode())
@@ -63,7 +64,9 @@ class Terminal:
         ready, _, _ = select.select([self._master], [], [], patience_s)
         if ready:
             try:
-                self.text += ESCAPES.sub("", os.read(self._master, 1 << 16).decode(errors="replace"))
+                read = os.read(self._master, 1 << 16).decode(errors="replace")
+                self.raw += read
+                self.text += ESCAPES.sub("", read)
             except OSError:  # its end
                 time.sleep(0.01)
 

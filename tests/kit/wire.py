@@ -237,6 +237,13 @@ class InMemoryDaemon:
     def attended_by(self, is_attended: Callable[[], bool]) -> None:
         self.is_attended = is_attended
 
+    def hold(self, graph: str, node: str) -> bool:
+        """Nothing is taken over here."""
+        raise NotImplementedError
+
+    def let_go(self, graph: str, node: str) -> None:
+        """Nothing is taken over here."""
+
     def left(self) -> None:
         """Nothing has a default here."""
 

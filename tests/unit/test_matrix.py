@@ -16,6 +16,7 @@ from graphd.core.commands import (
     Extend,
     ExtendTimeout,
     Finish,
+    Hold,
     Pause,
     Release,
     Replan,
@@ -80,6 +81,7 @@ VERBS: dict[str, Command] = {
     "resume --top-up": Resume(G, None, Budget(tokens=9)),
     "step": Step(G),
     "extendTimeout": ExtendTimeout(G, "b", 1000),
+    "hold": Hold(G, "b"),
     "retry": RetryNodes(G, "a"),
     "finish": Finish(G, "enough"),
     "cancel": Cancel(G),
@@ -99,6 +101,7 @@ MATRIX: dict[str, tuple[str, ...]] = {
     "resume --top-up": (NO, "invalidBudget", "invalidBudget", NO, "active", NO, NO),  # none of the others has a budget
     "step": (NO, NO, NO, NO, NO, NO, NO),  # something runs, or nothing is ready
     "extendTimeout": ("active", "user_paused", "infra_paused", NO, NO, NO, NO),
+    "hold": (NO, NO, NO, NO, NO, NO, NO),  # no agent has a session here
     "retry": ("active", "user_paused", "infra_paused", "active", "budget_limited", "active", NO),
     "extend": ("active", "user_paused", "infra_paused", "active", "budget_limited", "active", NO),
     "replan": ("active", "user_paused", "infra_paused", "active", "budget_limited", NO, NO),

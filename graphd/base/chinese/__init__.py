@@ -11,6 +11,7 @@ from graphd.base.chinese import (
     asks,
     bounds,
     children,
+    diffs,
     editor,
     explanations,
     files,
@@ -28,6 +29,7 @@ from graphd.base.chinese import (
 AREAS: Final = (
     runs.TEXTS, rules.TEXTS, asks.TEXTS, agents.TEXTS, plans.TEXTS, files.TEXTS, explanations.TEXTS, editor.TEXTS,
     wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS, gates.TEXTS, bounds.TEXTS, replan.TEXTS, children.TEXTS,
+    diffs.TEXTS,
 )  # fmt: skip
 CATALOGUE: Final[dict[str, str]] = {template: chinese for area in AREAS for template, chinese in area.items()}
 STORED: Final = (

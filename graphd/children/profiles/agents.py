@@ -34,6 +34,7 @@ OPENCODE: Final = Profile(
     login="opencode auth login", measured="1.18.33", standing="tested",
     env=(("OPENCODE_DISABLE_AUTOUPDATE", "1"), ("OPENCODE_PERMISSION", '{"edit":"ask","bash":"ask","webfetch":"ask"}')),
     pass_env=OPENCODE_NAMES, mem_mb=700, restore=("resume", "load"), reports="both", weather=OPENCODE_WEATHER,
+    opens=("opencode", "--session", "{session}"),
 )  # fmt: skip
 
 CLAUDE: Final = Profile(
@@ -41,6 +42,7 @@ CLAUDE: Final = Profile(
     install="npm install -g @agentclientprotocol/claude-agent-acp", login="claude auth login, or ANTHROPIC_API_KEY",
     measured="0.101.0", standing="tested", env=(("DISABLE_AUTOUPDATER", "1"),), pass_env=CLAUDE_NAMES, mem_mb=350,
     restore=("resume", "load"), set_mode="default", reports="both", models=CLAUDE_MODELS, weather=CLAUDE_WEATHER,
+    opens=("claude", "--resume", "{session}"),
 )  # fmt: skip
 
 CODEX: Final = Profile(
@@ -48,12 +50,14 @@ CODEX: Final = Profile(
     login="codex login, or OPENAI_API_KEY", measured="2.6.0", pass_env=CODEX_NAMES, mem_mb=350,
     restore=("resume", "load"), set_mode="workspace-write", reports="tokens", weather=CODEX_WEATHER,
     thinking=(("low", "low"), ("medium", "medium"), ("high", "high"), ("max", "xhigh")),
+    opens=("codex", "resume", "{session}"),
 )  # fmt: skip
 
 CODEX_ZED: Final = Profile(
     name="codex-zed", driver="acp", command=("codex-acp",), install="npm install -g @zed-industries/codex-acp",
     login="codex login, or OPENAI_API_KEY", measured="0.16.0", standing="tested", pass_env=CODEX_NAMES, mem_mb=200,
     restore=("resume", "load"), set_mode="full-access", reports="tokens", asks_permission=False, weather=CODEX_WEATHER,
+    opens=("codex", "resume", "{session}"),
 )  # fmt: skip
 
 GEMINI: Final = Profile(

@@ -30,6 +30,7 @@ CLAUDE_HEADLESS: Final = Profile(
         model=("--model", "{model}"), full=("--permission-mode", "bypassPermissions"),
         gone="no conversation found",
     ),
+    opens=("claude", "--resume", "{session}"),
 )  # fmt: skip
 
 CODEX_HEADLESS: Final = Profile(
@@ -42,6 +43,7 @@ CODEX_HEADLESS: Final = Profile(
         thinking=("-c", 'model_reasoning_effort="{thinking}"'), full=("--dangerously-bypass-approvals-and-sandbox",),
         gone="no rollout found",
     ),
+    opens=("codex", "resume", "{session}"),
 )  # fmt: skip
 
 OPENCODE_HEADLESS: Final = Profile(
@@ -54,6 +56,7 @@ OPENCODE_HEADLESS: Final = Profile(
         "opencode", resume=("-s", "{session}"), model=("-m", "{model}"), thinking=("--variant", "{thinking}"),
         full=("--auto",), gone="session not found",
     ),
+    opens=("opencode", "--session", "{session}"),
 )  # fmt: skip
 
 GEMINI_HEADLESS: Final = Profile(

@@ -101,6 +101,8 @@ class Profile:
     estimate: int = ESTIMATE_TOKENS
     weather: Weather = Weather()
     headless: Headless | None = None
+    opens: tuple[str, ...] = ()
+    """The agent's own program on a session, for a person; `{session}` is replaced. (): none is known."""
     origin: Literal["shipped", "settings"] = field(default="shipped", compare=False)
 
     @property

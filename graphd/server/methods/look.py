@@ -1,4 +1,4 @@
-"""`history`, `why`, `output`, `observe`, `processes`: what happened, what is going on, and why.
+"""`history`, `why`, `output`, `observe`, `diff`, `processes`: what happened, what is going on, and why.
 
 Source: spec protocol.md, Methods.
 """
@@ -19,7 +19,7 @@ from graphd.server.routes import EVERYBODY, Call, Table
 from graphd.server.slices import read_slice, slice_of
 
 if TYPE_CHECKING:
-    from graphd_protocol.model import Empty, HistoryParams, NodeRef, ObserveParams, OutputParams
+    from graphd_protocol.model import DiffParams, Empty, HistoryParams, NodeRef, ObserveParams, OutputParams
 
 table: Final = Table()
 
@@ -77,6 +77,15 @@ def _attempt(graph: Graph, node: Node, number: int | None) -> Attempt | None:
     return found
 
 
+def _begun(graph: Graph, node: Node, number: int | None) -> Attempt:
+    """As `_attempt`, but there has to be one. Raises Refused."""
+    attempt = _attempt(graph, node, number)
+    if attempt is None:
+        hint = t("graphd why {node} says what it waits for", node=node.slug)
+        raise Refused("notFound", t("{node} has not started yet", node=node.slug), hint, graph=graph.id, node=node.slug)
+    return attempt
+
+
 def _folder(call: Call, attempt: Attempt) -> Path:
     return call.daemon.folder / "attempts" / attempt.graph / attempt.folder
 
@@ -109,30 +118,59 @@ def _slice(raw: bytes, params: "OutputParams", total: int, media_type: str) -> W
     return {**slice_of(raw, offset=params.offset, limit=params.limit, total=total), "mediaType": media_type}
 
 
+def _talks(call: Call, attempt: Attempt) -> bool:
+    """Its agent is one whose words are shown as items."""
+    profile = call.daemon.settings.agents.profiles.get(attempt.profile)
+    return profile is not None and profile.driver != "shell"
+
+
 @table.route("workgraph/observe", "ObserveParams", "ObserveResult", allowed=EVERYBODY)
 async def observe(call: Call, params: "ObserveParams") -> Wire:
     """What an attempt printed after a cursor; `live` says that more can come."""
-    from graphd.server.sayings import has_items, read_sayings
+    from graphd.server.sayings import BEGIN, has_items, read_sayings
     from graphd.server.transcript import read_printed
 
-    def read(state: State) -> tuple[Path, int, int, bool]:
+    def read(state: State) -> tuple[Path, int, int, bool, bool]:
         graph, node = find_own(state, call.caller, params.graph, params.node)
-        attempt = _attempt(graph, node, params.attempt)
-        if attempt is None:
-            hint = t("graphd why {node} says what it waits for", node=node.slug)
-            raise Refused(
-                "notFound", t("{node} has not started yet", node=node.slug), hint, graph=graph.id, node=node.slug
-            )
-        return _folder(call, attempt), attempt.number, attempt.started_at, attempt.state != "settled"
+        attempt = _begun(graph, node, params.attempt)
+        is_live = attempt.state != "settled"
+        return _folder(call, attempt), attempt.number, attempt.started_at, is_live, _talks(call, attempt)
 
-    folder, number, started_at, is_live = await call.daemon.view(read)
-    if await asyncio.to_thread(has_items, folder):
+    folder, number, started_at, is_live, talks = await call.daemon.view(read)
+    has_begun = await asyncio.to_thread(has_items, folder)
+    if is_live and not has_begun and talks:  # what is between us and it is not for people
+        return {"items": [], "cursor": BEGIN, "live": True, "attempt": number}
+    if has_begun:
         printed = await asyncio.to_thread(read_sayings, folder, params.cursor, limit=params.limit)
     else:
+        cursor = params.cursor if params.cursor != BEGIN else None
         printed = await asyncio.to_thread(
-            read_printed, folder, params.cursor, limit=params.limit, started_at=started_at, is_live=is_live
+            read_printed, folder, cursor, limit=params.limit, started_at=started_at, is_live=is_live
         )
     return {"items": printed.items, "cursor": printed.cursor, "live": is_live, "attempt": number}
+
+
+@table.route("workgraph/diff", "DiffParams", "DiffResult")
+async def diff(call: Call, params: "DiffParams") -> Wire:
+    """What an attempt changed in its git work tree, until now while it runs."""
+    from graphd.children.trees import NoPatch, patch
+    from graphd.server.beside import ran_beside
+
+    def read(state: State) -> tuple[Path, bool, list[Wire]]:
+        graph, node = find_own(state, call.caller, params.graph, params.node)
+        attempt = _begun(graph, node, params.attempt)
+        return _folder(call, attempt), attempt.state != "settled", ran_beside(state, graph, attempt)
+
+    folder, is_live, shared = await call.daemon.view(read)
+    try:
+        found = await asyncio.to_thread(patch, folder, is_live=is_live)
+    except NoPatch as trouble:
+        hint = t(
+            "trees are taken where an agent works in a git work tree; graphd logs {node} shows what it did",
+            node=params.node,
+        )
+        raise Refused(trouble.code, trouble.message, hint, node=params.node) from None
+    return {"patch": found, "shared": shared}
 
 
 @table.route("workgraph/processes", "Empty", "ProcessEntry")

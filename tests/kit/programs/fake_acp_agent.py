@@ -13,9 +13,9 @@ Usage: fake_acp_agent.py SCRIPT (or the variable FAKE_ACP_SCRIPT). Standard libr
 
 Steps: `say, think, tool, update` (raw), `notify`, `line` (raw text), `bytes` (hex), `ask` (permission), `request`,
 `respond` (raw), `mcp` ({tool, arguments}, of the session's MCP server), `effect` (done once: a line of the trace),
-`wait` s, `until` (a file is there), `until_cancel`, `stderr` bytes, `flood` updates, `child` (leaves a process), `die`
-(signal or "mid_line" or exit code), `stop` (a stop reason, {"result"} or {"error"}); `after`: steps behind the
-response.
+`files` ({name: text, or null to delete it}, where it stands), `wait` s, `until` (a file is there), `until_cancel`,
+`stderr` bytes, `flood` updates, `child` (leaves a process), `die` (signal or "mid_line" or exit code), `stop` (a stop
+reason, {"result"} or {"error"}); `after`: steps behind the response.
 """
 
 import json
@@ -234,6 +234,13 @@ class Agent:
 
     def do_effect(self, _session: Session, name: str) -> None:
         trace(did="effect", name=name)
+
+    def do_files(self, _session: Session, files: dict[str, str | None]) -> None:
+        for name, text in files.items():
+            if text is None:
+                Path(name).unlink()
+            else:
+                Path(name).write_text(text)
 
     def do_wait(self, _session: Session, seconds: float) -> None:
         if self.cancelled.wait(seconds):
