@@ -10,7 +10,7 @@ TAKES[LIMIT] = {"pause": "yes", "resume": "top up", "retry": "stays", "finish": 
 for _status in ("active", "user_paused", "infra_paused"):
     TAKES[_status]["step"] = "yes"
 for _status in ("active", "user_paused", "infra_paused", "blocked", LIMIT):
-    TAKES[_status]["extend"] = "yes"
+    TAKES[_status]["extendTimeout"] = "yes"
 
 
 @dataclass
