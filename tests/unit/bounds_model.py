@@ -6,7 +6,10 @@ from tests.unit.core_model import STRENGTH, TAKES, Model, demand
 
 LIMIT = "budget_limited"
 STRENGTH["budget"] = 0
-TAKES[LIMIT] = {"pause": "yes", "resume": "top up", "retry": "stays", "finish": "yes", "cancel": "yes", "clear": "yes"}
+TAKES[LIMIT] = {
+    "extend": "stays", "replan": "stays", "pause": "yes", "resume": "top up", "retry": "stays", "finish": "yes",
+    "cancel": "yes", "clear": "yes",
+}  # fmt: skip
 for _status in ("active", "user_paused", "infra_paused"):
     TAKES[_status]["step"] = "yes"
 for _status in ("active", "user_paused", "infra_paused", "blocked", LIMIT):
@@ -105,7 +108,7 @@ class BoundedModel(Model):
         if slug is not None:
             self.conclude()
 
-    def extend(self, slug: str) -> None:
+    def extend_timeout(self, slug: str) -> None:
         self.admit("extendTimeout")
         demand(slug in self.nodes, "notFound")
         demand(self.nodes[slug].live in ("starting", "live"))

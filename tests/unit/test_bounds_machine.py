@@ -75,8 +75,8 @@ class BoundsMachine(CoreMachine):
         self.both(pick, lambda g: Step(g, named), lambda m: self._as_bounded(m).step(named))
 
     @rule(pick=PICK, slug=st.sampled_from(SLUGS[:8]))
-    def extend(self, pick: int, slug: str) -> None:
-        self.both(pick, lambda g: ExtendTimeout(g, slug, 1000), lambda m: self._as_bounded(m).extend(slug))
+    def extend_timeout(self, pick: int, slug: str) -> None:
+        self.both(pick, lambda g: ExtendTimeout(g, slug, 1000), lambda m: self._as_bounded(m).extend_timeout(slug))
 
     # ---- facts ------------------------------------------------------------------------------------------------
 
