@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import AsyncIterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,10 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TableSession:
     async def opened(workspace: Path | None, *, start: bool = True, keeps_place: bool = False) -> TableSession:
         return table
 
-    for module in ("talk", "look", "run", "following", "printed"):
-        monkeypatch.setattr(f"graphd.cli.{module}.open_session", opened)
+    # All are imported before the first is changed: one that is imported later would keep the changed one for good.
+    names = ("talk", "look", "run", "following", "printed", "attaching", "taking_over")
+    for module in [import_module(f"graphd.cli.{name}") for name in names]:
+        monkeypatch.setattr(module, "open_session", opened)
     return table
 
 
