@@ -259,8 +259,8 @@ class Subscriptions:
         if not behind or self._held:
             return None
         while behind:
-            graph = behind.popitem()[0] if len(behind) == 1 else next(iter(behind))
-            behind.pop(graph, None)
+            graph = next(iter(behind))
+            del behind[graph]
             frame = self._changed(state, graph)
             if frame is not None:
                 return frame
