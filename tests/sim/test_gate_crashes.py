@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from graphd.base import failpoints
 from graphd.core.commands import Request, Respond, Set, Signal
 from graphd.core.definition import Approval, ForEach, Gate, Terms, Wait
 from graphd.core.events import Refused
@@ -14,7 +13,7 @@ from graphd.core.model import Definition, Graph, Source
 from graphd.daemon.house import Daemon
 from graphd_protocol.ids import node_id
 from tests.kit.fake_runs import World
-from tests.sim.test_pairs import Fuse, is_crash
+from tests.sim.test_pairs import Fuse, life
 
 PLAN = (
     Definition("list", 'ok ["a", "b"]', "shell"),
@@ -29,24 +28,6 @@ PLAN = (
 )  # fmt: skip
 STOPPING = (Definition("bad", "fail", "shell", required=True), Definition("long", "hang", "shell", required=True))
 SETTLED = dict.fromkeys(["each-1", "each-2", *(d.slug for d in PLAN)], "achieved")
-
-
-async def life(folder: Path, world: World, acked: list[str], fuse: Fuse) -> bool:
-    """One daemon's life; False where it crashed."""
-    failpoints.hook = fuse
-    workspace = folder / "w"
-    workspace.mkdir(exist_ok=True)
-    try:
-        async with Daemon.open(workspace, folder / "state", config=folder / "config", factory=world.run) as daemon:
-            await drive(daemon, acked)
-            failpoints.hook = None
-        return True
-    except BaseException as trouble:
-        if not is_crash(trouble):
-            raise
-        return False
-    finally:
-        failpoints.hook = None
 
 
 async def drive(daemon: Daemon, acked: list[str]) -> None:
@@ -103,7 +84,7 @@ def counted(graph: Graph) -> dict[str, int]:
 async def count_points(folder: Path) -> int:
     fuse, world = Fuse(), World()
     folder.mkdir()
-    assert await life(folder, world, [], fuse)
+    assert await life(folder, world, [], fuse, drive)
     await check(folder, world)
     return fuse.hits
 
@@ -111,11 +92,11 @@ async def count_points(folder: Path) -> int:
 async def crash_at(folder: Path, k: int) -> None:
     folder.mkdir()
     world, acked = World(), list[str]()
-    crashed = not await life(folder, world, acked, Fuse(k))
+    crashed = not await life(folder, world, acked, Fuse(k), drive)
     for _ in range(3):
         if not crashed:
             break
-        crashed = not await life(folder, world, acked, Fuse())
+        crashed = not await life(folder, world, acked, Fuse(), drive)
     assert not crashed
     await check(folder, world)
 

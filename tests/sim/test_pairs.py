@@ -1,6 +1,7 @@
 """Pairs of crash points, in process: crash at k, then at each point of the recovery; nothing is lost or runs twice."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -44,8 +45,11 @@ HANGING = (Definition("h", "hang", "shell"), Definition("i", "ok I", "shell", ne
 EXPECTED = {"a": "achieved", "b": "achieved", "c": "failed", "d": "achieved"}
 
 
-async def life(folder: Path, world: World, acked: list[str], fuse: Fuse) -> bool:
-    """One daemon's life: set the graph where it was not acknowledged, and wait for its end. False where it crashed."""
+Drive = Callable[[Daemon, list[str]], Awaitable[None]]
+
+
+async def life(folder: Path, world: World, acked: list[str], fuse: Fuse, drive: Drive) -> bool:
+    """One daemon's life, in which `drive` does what clients do; False where it crashed."""
     failpoints.hook = fuse
     workspace = folder / "w"
     workspace.mkdir(exist_ok=True)
@@ -116,7 +120,7 @@ async def check(folder: Path, world: World, acked: list[str]) -> None:
 async def count_points(folder: Path) -> int:
     fuse = Fuse()
     world, acked = World(), list[str]()
-    assert await life(folder, world, acked, fuse)
+    assert await life(folder, world, acked, fuse, drive)
     await check(folder, world, acked)
     return fuse.hits
 
@@ -129,13 +133,13 @@ async def sweep(folder: Path, first: range, second: range | None) -> int:
             place = folder / f"{k}-{j}"
             place.mkdir()
             world, acked = World(), list[str]()
-            crashed = not await life(place, world, acked, Fuse(k))
+            crashed = not await life(place, world, acked, Fuse(k), drive)
             if crashed and j is not None:
-                crashed = not await life(place, world, acked, Fuse(j))
+                crashed = not await life(place, world, acked, Fuse(j), drive)
             for _ in range(3):
                 if not crashed:
                     break
-                crashed = not await life(place, world, acked, Fuse())
+                crashed = not await life(place, world, acked, Fuse(), drive)
             assert not crashed
             await check(place, world, acked)
             done += 1
