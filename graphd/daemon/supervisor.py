@@ -97,7 +97,7 @@ class Supervisor:
                 case SendLines():
                     self._send(effect)
                 case AnswerAsk() | PromptAttempt():
-                    self._goes_on(effect.graph, effect.attempt)
+                    self.goes_on(effect.graph, effect.attempt)
                 case RecheckAttempt():
                     self._recheck(effect)
                 case CollectAttempt():
@@ -190,7 +190,7 @@ class Supervisor:
         if run is not None:
             run.tell(list(effect.rows))
 
-    def _goes_on(self, graph: str, attempt: AttemptKey) -> None:
+    def goes_on(self, graph: str, attempt: AttemptKey) -> None:
         """It was answered, or has its next turn."""
         if (graph, attempt) in self._runs:
             waits = self._about.waits(graph, attempt)
@@ -239,7 +239,7 @@ class Supervisor:
             if fact.kind == "item":
                 self._show(graph, attempt, fact)
         if any(fact.kind == "ask" for fact in facts):
-            self._goes_on(graph, attempt)
+            self.goes_on(graph, attempt)
 
     def _show(self, graph: str, attempt: AttemptKey, fact: Fact) -> None:
         text = words_of(fact.content)
@@ -354,7 +354,7 @@ class _Report:
             supervisor.adopted += 1
         await supervisor.report(AttemptIdentified(self._graph, self._attempt, identity))
         if supervisor.phases.get((self._graph, self._attempt[0]), ("", 0))[0] in ("starting", "adopting"):
-            supervisor.set_phase(self._graph, self._attempt[0], "working")
+            supervisor.goes_on(self._graph, self._attempt)  # with an ask that its last daemon left open, perhaps
 
     async def stuck(self, pids: tuple[int, ...], reason: str) -> None:
         self._supervisor.set_phase(self._graph, self._attempt[0], "stuck")

@@ -35,6 +35,7 @@ def test_an_ask_outlives_the_daemon_and_is_answered_once(workspace: Workspace) -
     agent.kill_daemon()
     (after,) = agent.asks()
     assert after == before
+    agent.until(lambda: agent.nodes()["a"].get("phase") == "awaiting_permission")
     answered = workspace.graphd("answer", after["id"], "allow")
     assert answered.returncode == 0, answered.stderr
     again = workspace.graphd("answer", after["id"], "reject")
