@@ -128,9 +128,7 @@ def attach(
             if starts:
                 search.start()
             elif not is_child:
-                raise DaemonUnreachable(
-                    f"no daemon serves {workspace}", "Run: graphd daemon --start (or leave out --no-start)."
-                ) from None
+                raise DaemonUnreachable(f"no daemon serves {workspace}", "Run: graphd daemon --start.") from None
         search.back_off()
 
 
