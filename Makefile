@@ -26,13 +26,13 @@ test-agents: $(STAMP)  ## real agent programs, from npm, against a scripted mode
 	$(PYTEST) -m "agents and not slow" -n 2 --dist loadfile tests/agents
 
 record-agents: $(STAMP)  # what every real agent does through graphd, for docs/agents.md
-	@$(AGENTS) small main more
+	@$(AGENTS) small main more vibe
 	@rm -f tests/agents/through.json
 	AGENTS_RESULTS=1 $(PYTEST) -n 2 --dist loadfile tests/agents -k "through or graphs"; code=$$?; \
 	$(BIN)/python -m tests.kit.agent_page; exit $$code
 
 test-all: $(STAMP)  ## everything: the slow ones too, and every real agent
-	@$(AGENTS) --or-skip small main more
+	@$(AGENTS) --or-skip small main more vibe
 	$(PYTEST) -n 2 --dist loadfile
 
 fast: $(STAMP)  # every branch of the core by the unit tests, then the house rules

@@ -52,7 +52,7 @@ def through() -> str:
     scenarios = {name: found.get(name, {}).get("scenarios", {}) for name in results() if name in AGENTS}
     head = ["scenario", *(f"{name} {AGENTS[name].version}" for name in scenarios)]
     rows = [
-        [title, *(through_results.cell(seen.get(key)) for seen in scenarios.values())]
+        [title, *(through_results.cell(name, key, seen.get(key)) for name, seen in scenarios.items())]
         for key, title in through_results.TITLES.items()
     ]
     days = [sorted({seen["day"] for seen in row.values()}) for row in scenarios.values()]

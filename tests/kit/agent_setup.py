@@ -1,8 +1,8 @@
-"""Installs the pinned agent programs: `python -m tests.kit.agent_setup [--or-skip] small main more`.
+"""Installs the pinned agent programs: `python -m tests.kit.agent_setup [--or-skip] small main more vibe`.
 
-Each part is a committed package.json with its lock in tests/agents/npm, installed into .agents-cache/PART (or into
-$AGENTS_CACHE). Does nothing where that is done for the same lock. Exit 1 with what is missing; with `--or-skip` that is
-0, unless CI says that nothing may be skipped.
+Each part is a committed package.json with its lock in tests/agents/npm, or a requirements.txt in tests/agents/pip,
+installed into .agents-cache/PART (or into $AGENTS_CACHE). Does nothing where that is done for the same lock. Exit 1
+says what is missing; with `--or-skip` it is 0, unless CI says that nothing may be skipped.
 """
 
 import argparse
@@ -18,6 +18,8 @@ from typing import Final
 from tests.kit.real_agents import CACHE, ROOT, node_folders
 
 PARTS: Final = ROOT / "tests" / "agents" / "npm"
+FROM_PIP: Final = ROOT / "tests" / "agents" / "pip"
+PYTHONS: Final = ("python3.13", "python3.12")
 LIMIT_S: Final = 600
 # Of all packages in the locks only this one can't do without its install script.
 SCRIPTS: Final = {"main": ("node_modules/opencode-ai/postinstall.mjs",)}
@@ -29,8 +31,15 @@ class SetupFailed(Exception):
     """What is missing or went wrong, for people."""
 
 
+def _files(part: str) -> list[Path]:
+    """What says which versions a part is made of."""
+    if (FROM_PIP / part).is_dir():
+        return [FROM_PIP / part / "requirements.txt"]
+    return [PARTS / part / "package.json", PARTS / part / "package-lock.json"]
+
+
 def _digest(part: str) -> str:
-    files = [PARTS / part / "package.json", PARTS / part / "package-lock.json"]
+    files = _files(part)
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
 
 
@@ -52,6 +61,36 @@ def install(part: str) -> bool:
     folder, ready = CACHE / part, CACHE / part / ".ready"
     if ready.is_file() and ready.read_text() == _digest(part):
         return False
+    ready.unlink(missing_ok=True)
+    if (FROM_PIP / part).is_dir():
+        _from_pip(part, folder)
+    else:
+        _from_npm(part, folder)
+    ready.write_text(_digest(part))
+    return True
+
+
+def _from_pip(part: str, folder: Path) -> None:
+    """A virtual environment of a Python that is new enough: programs are in its `bin`."""
+    python = next((found for found in map(_new_enough, PYTHONS) if found), None)
+    if python is None:
+        raise SetupFailed(f"none of {', '.join(PYTHONS)} runs, and {part} needs one")
+    folder.mkdir(parents=True, exist_ok=True)
+    _ran((python, "-m", "venv", "--clear", str(folder / "venv")), folder)
+    pip = (str(folder / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    _ran((*pip, "-r", str(FROM_PIP / part / "requirements.txt")), folder)
+
+
+def _new_enough(name: str) -> str | None:
+    """Where it is and runs: a version switcher's stand-in may be there and run nothing."""
+    path = shutil.which(name)
+    if path is None:
+        return None
+    done = subprocess.run([path, "-c", "import ensurepip, venv"], capture_output=True, timeout=LIMIT_S, check=False)
+    return None if done.returncode else path
+
+
+def _from_npm(part: str, folder: Path) -> None:
     missing = [name for name in ("node", "npm") if shutil.which(name) is None]
     if missing:
         raise SetupFailed(
@@ -59,21 +98,20 @@ def install(part: str) -> bool:
             " (Debian: apt-get install nodejs npm)"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    ready.unlink(missing_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(PARTS / part / name, folder / name)
     _ran(NPM, folder)
     for script in SCRIPTS.get(part, ()):
         _ran(("node", Path(script).name), folder / Path(script).parent)
-    ready.write_text(_digest(part))
-    return True
 
 
 def main(words: list[str]) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="installs the pinned agent programs")
     parser.add_argument("--or-skip", action="store_true")
-    parser.add_argument("parts", nargs="+", choices=sorted(path.name for path in PARTS.iterdir()))
+    parser.add_argument(
+        "parts", nargs="+", choices=sorted(path.name for of in (PARTS, FROM_PIP) for path in of.iterdir())
+    )
     asked = parser.parse_args(words)
     for part in asked.parts:
         began = time.monotonic()

@@ -16,6 +16,8 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 CACHE: Final = Path(os.environ.get("AGENTS_CACHE") or ROOT / ".agents-cache")
 INHERITED: Final = ("PATH", "LANG", "LC_ALL", "TERM", "USER", "LOGNAME", "SHELL")
 KEY: Final = "scripted-key"
+SILENT: Final = "it tries again in silence"
+NEVER_ASKS: Final = "it never asks"
 _Files = Callable[[str], dict[str, str]]
 
 
@@ -23,7 +25,8 @@ _Files = Callable[[str], dict[str, str]]
 class RealAgent:
     """One agent program. `mode`: what `session/set_mode` must say so that it asks for permission, None: nothing.
     `reads_through_us`: it understands our answer that a file is not there; one that doesn't can't make new
-    files. `escalates`: it asks only for what is to leave its sandbox."""
+    files. `escalates`: it asks only for what is to leave its sandbox. `is_restored`: it takes a session up again; one
+    that doesn't gets a fresh one, told how the other ended. `lacks`: scenario → why it can't be played with it."""
 
     name: str
     package: str
@@ -33,12 +36,17 @@ class RealAgent:
     mode: str | None = None
     reads_through_us: bool = True
     escalates: bool = False
+    is_python: bool = False
+    is_restored: bool = True
+    lacks: dict[str, str] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     files: _Files = lambda url: {}
 
     @property
     def bin(self) -> Path:
         """The folder of its executable."""
+        if self.is_python:
+            return CACHE / self.part / "venv" / "bin"
         return CACHE / self.part / "node_modules" / ".bin"
 
     @property
@@ -124,6 +132,27 @@ def _pi(url: str) -> dict[str, str]:
     }
 
 
+def _vibe(url: str) -> dict[str, str]:
+    return {
+        ".vibe/config.toml": f"""active_model = "scripted"
+enable_telemetry = false
+enable_update_checks = false
+
+[[providers]]
+name = "local"
+api_base = "{url}/v1"
+api_key_env_var = "LOCAL_KEY"
+api_style = "openai"
+backend = "generic"
+
+[[models]]
+name = "scripted"
+provider = "local"
+alias = "scripted"
+"""
+    }
+
+
 AGENTS: Final[dict[str, RealAgent]] = {
     agent.name: agent
     for agent in (
@@ -152,7 +181,7 @@ AGENTS: Final[dict[str, RealAgent]] = {
         ),
         RealAgent(
             "gemini", "@google/gemini-cli", "0.61.0", "more", ("gemini", "--acp", "-m", "gemini-2.5-flash"),
-            mode="default", reads_through_us=False,
+            mode="default", reads_through_us=False, is_restored=False, lacks={"cooled_down": SILENT},
             variables={
                 "GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_CLI_TRUST_WORKSPACE": "true",
             },
@@ -160,10 +189,16 @@ AGENTS: Final[dict[str, RealAgent]] = {
         ),
         RealAgent(
             "qwen", "@qwen-code/qwen-code", "0.24.4", "more", ("qwen", "--acp"), mode="default",
+            lacks={"cooled_down": SILENT},
             variables={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "{url}/v1", "OPENAI_MODEL": "scripted"}, files=_qwen,
         ),
         RealAgent(
             "pi", "pi-acp", "0.0.34", "more", ("pi-acp",), variables={"PI_OFFLINE": "1"}, files=_pi,
+            lacks={"rejected": NEVER_ASKS, "asked_over_death": NEVER_ASKS},
+        ),
+        RealAgent(
+            "vibe", "mistral-vibe", "3.0.2", "vibe", ("vibe-acp",), mode="ask", is_python=True,
+            lacks={"cooled_down": SILENT}, variables={"LOCAL_KEY": KEY}, files=_vibe,
         ),
     )
 }  # fmt: skip

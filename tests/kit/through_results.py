@@ -41,9 +41,11 @@ def results(path: Path | None = None) -> dict[str, Any]:
     return {name: row for name, row in found.items() if name in AGENTS and row["version"] == AGENTS[name].version}
 
 
-def cell(seen: dict[str, Any] | None) -> str:
-    """The few words for one scenario's result."""
-    return NOT_RUN if seen is None else f"{seen['outcome']}, {seen['took_s']:.0f} s"
+def cell(agent: str, scenario: str, seen: dict[str, Any] | None) -> str:
+    """The few words for one scenario's result, or why there can be none."""
+    if seen is None:
+        return AGENTS[agent].lacks.get(scenario, NOT_RUN)
+    return f"{seen['outcome']}, {seen['took_s']:.0f} s"
 
 
 def _note(name: str, scenario: str, seen: dict[str, Any], path: Path) -> None:

@@ -34,6 +34,10 @@ def test_the_results_are_of_the_pinned_versions() -> None:
 @pytest.mark.parametrize("name", list(AGENTS))
 def test_the_versions_are_those_that_are_installed(name: str) -> None:
     agent = AGENTS[name]
+    if agent.is_python:
+        pinned = (ROOT / "tests" / "agents" / "pip" / agent.part / "requirements.txt").read_text().splitlines()
+        assert f"{agent.package}=={agent.version}" in pinned
+        return
     wanted = json.loads((ROOT / "tests" / "agents" / "npm" / agent.part / "package.json").read_text())["dependencies"]
     locked = json.loads((ROOT / "tests" / "agents" / "npm" / agent.part / "package-lock.json").read_text())["packages"]
     assert wanted[agent.package] == agent.version
