@@ -17,7 +17,8 @@ _armed: dict[str, tuple[int, str]] = {}
 _hits: dict[str, int] = {}
 _log_fd: int | None = None
 _once: str | None = None
-hook: Callable[[str], None] | None = None
+_hook: Callable[[str], None] | None = None
+_is_watched = False  # any of the above: all that is looked at where no test runs
 
 
 def arm_from_environment() -> None:
@@ -32,12 +33,30 @@ def arm_from_environment() -> None:
     _once = os.environ.get("GRAPHD_FAILPOINT_ONCE")
     path = os.environ.get("GRAPHD_FAILPOINT_LOG")
     _log_fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600) if path else None
+    _look_again()
+
+
+def hook_in(hook: Callable[[str], None] | None) -> None:
+    """Call `hook` with the name of every point that is passed, before anything else is done there; None ends that."""
+    global _hook
+    _hook = hook
+    _look_again()
+
+
+def _look_again() -> None:
+    global _is_watched
+    _is_watched = bool(_armed) or _hook is not None or _log_fd is not None
 
 
 def failpoint(name: str) -> None:
     """Pass the point `name`; does nothing unless a test armed it."""
-    if hook is not None:
-        hook(name)
+    if _is_watched:
+        _pass(name)
+
+
+def _pass(name: str) -> None:
+    if _hook is not None:
+        _hook(name)
     if _log_fd is not None:
         os.write(_log_fd, f"{os.getpid()} {name}\n".encode())
     if name in _armed:

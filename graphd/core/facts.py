@@ -154,7 +154,8 @@ def _worked(draft: Draft, node: Node, attempt: Attempt, ended: Ended) -> None:
     if _live_check(draft.graph, node) is not None:
         if ended.outcome != "achieved":
             _stop_check(draft, node)
-        return  # the node moves when the check is settled too
+        conclude(draft)  # the node moves when the check is settled too; a stuck check may be all that is left
+        return
     if ended.outcome == "achieved" and rounds.is_checked(node) and not _is_verified(node):
         rounds.end_round(draft, node, ended.output)
         return

@@ -347,12 +347,20 @@ class Connection:
 
     def committed(self, changes: list[Change], state: State) -> None:
         """Right after a commit, while the state is committed."""
+        outbox = self.outbox
+        if outbox.is_idle and (frame := self.subscriptions.lone_change(state)) is not None:
+            outbox.notify(frame)
+        else:
+            self._follow(changes, state)
+        if self._lsp is not None:
+            self._lsp.committed(changes, state)
+
+    def _follow(self, changes: list[Change], state: State) -> None:
+        """The same for commits and clients of every kind."""
         if self.subscriptions.committed(changes):
             self.outbox.pull_now(state)
         if self.subscriptions.moved_asks:
             self.outbox.pull_soon()
-        if self._lsp is not None:
-            self._lsp.committed(changes, state)
 
     def phase_moved(self, graph: str, node: str) -> None:
         """A phase or a last line changed."""

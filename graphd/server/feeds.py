@@ -11,7 +11,7 @@ import orjson
 
 from graphd.base.catalogue import Language
 from graphd.core.events import Change
-from graphd.core.model import Graph, State
+from graphd.core.model import Graph, HistoryEntry, State
 from graphd.server import frames, project, stored
 
 NEVER: Final = -1
@@ -19,6 +19,7 @@ NEVER: Final = -1
 VALUE_LIMIT_BYTES: Final = 12 * 1024 * 1024
 _TEXT_LIMITS: Final = (project.TEXT_LIMIT_BYTES, 256, 0)
 _SHARED: Final = 4
+_ASK_MOVES: Final = frozenset({"ask_opened", "ask_answered", "ask_withdrawn"})
 
 
 class GraphFeed:
@@ -40,10 +41,11 @@ class GraphFeed:
             self.order.pop(node, None)
             self.order[node] = change.rev
         self.operation, self.operation_rev = change.operation, change.rev
-        if any(event.kind.startswith("ask_") for event in change.events):
-            self.asks_rev = change.rev
-        if any(event.kind.startswith("proposal_") for event in change.events):
-            self.proposals_rev = change.rev
+        for event in change.events:
+            if event.kind.startswith("ask_"):
+                self.asks_rev = change.rev
+            elif event.kind.startswith("proposal_"):
+                self.proposals_rev = change.rev
         self._shared.clear()
         self._snapshots.clear()
 
@@ -53,14 +55,14 @@ class GraphFeed:
 
     def value(self, graph: Graph, since: int, phase_of: project.PhaseOf, language: Language = "en") -> bytes:
         """The JSON of `workgraph/changed`'s params from `since` to now; shared by all that ask for the same."""
-        key = (since, language)
-        if key not in self._shared:
+        kept = self._shared.get((since, language))
+        if kept is None:
             if len(self._shared) >= _SHARED:
                 self._shared.pop(next(iter(self._shared)))
-            self._shared[key] = _fitting(
+            kept = self._shared[(since, language)] = _fitting(
                 lambda limit: stored.changed(self._changed(graph, since, phase_of, limit), language)
             )
-        return self._shared[key]
+        return kept
 
     def snapshot(self, graph: Graph, phase_of: project.PhaseOf, language: Language = "en") -> orjson.Fragment:
         """The JSON of the whole graph, kept until it changes."""
@@ -87,7 +89,7 @@ class GraphFeed:
             value["asks"] = project.open_asks(graph)
         if self.proposals_rev > max(since, 0):
             value["proposals"] = project.open_proposals(graph)
-        value["history"] = [project.history_entry(graph, e) for e in graph.history if is_full or e.rev > since]
+        value["history"] = [project.history_entry(graph, entry) for entry in _after(graph.history, since)]
         if is_full:
             value["full"] = True
         return value
@@ -104,6 +106,14 @@ class GraphFeed:
             lacking.append(node)
         lacking.reverse()
         return lacking
+
+
+def _after(history: list[HistoryEntry], since: int) -> list[HistoryEntry]:
+    """The end of it that a cursor lacks: revs only grow."""
+    at = len(history)
+    while at and history[at - 1].rev > since:
+        at -= 1
+    return history[at:]
 
 
 def _fitting(build: Callable[[int], dict[str, Any]]) -> bytes:
@@ -130,17 +140,9 @@ def tombstone(graph: str, since: int, rev: int) -> bytes:
 
 
 def notification(method: str, params: bytes | dict[str, Any]) -> bytes:
-    """One framed notification."""
-    fragment = orjson.Fragment(params) if isinstance(params, bytes) else params
-    return frames.encode({"jsonrpc": "2.0", "method": method, "params": fragment})
-
-
-def _moved_asks(change: Change) -> list[tuple[str, str, bool]]:
-    return [
-        (change.graph, event.payload.get("ask") or event.payload["id"], event.kind == "ask_opened")
-        for event in change.events
-        if event.kind in ("ask_opened", "ask_answered", "ask_withdrawn")
-    ]
+    """One framed notification. The method is a name of ours, which needs no escapes."""
+    body = params if isinstance(params, bytes) else orjson.dumps(params)
+    return frames.encode(b'{"jsonrpc":"2.0","method":"%b","params":%b}' % (method.encode(), body))
 
 
 class Feeds:
@@ -149,13 +151,20 @@ class Feeds:
     def __init__(self, phase_of: project.PhaseOf) -> None:
         self.phase_of = phase_of
         self._feeds: dict[str, GraphFeed] = {}
-        self._frames: dict[tuple[str, int, Language], tuple[int, bytes]] = {}
+        self.frames: dict[tuple[str, int, Language], tuple[int, bytes]] = {}
         self.moved_asks: list[tuple[str, str, bool]] = []
         """(graph, ask, it is open) of the last commit: looked for once, for all who are told."""
+        self.is_cooling = False
+        """A provider began to rest with the last commit."""
+        self.lone_graph: str | None = None
+        """The graph that the last commit changed, where it was one alone, is there, and no ask moved."""
 
     def note(self, changes: list[Change], state: State) -> None:
         """A commit."""
-        self.moved_asks = [moved for change in changes for moved in _moved_asks(change)]
+        self.frames.clear()
+        self.moved_asks = []
+        self.is_cooling = False
+        lone = changes[0].graph if changes else None
         for change in changes:
             graph = state.graphs.get(change.graph)
             if graph is None:
@@ -164,7 +173,15 @@ class Feeds:
                 self._feeds[change.graph].note(change)
             elif change.rev == 1:
                 self.of(graph).note(change)  # a new graph: whoever watches all is told with its verb
-        self._frames.clear()
+            for event in change.events:
+                if event.kind in _ASK_MOVES:
+                    ask = event.payload.get("ask") or event.payload["id"]
+                    self.moved_asks.append((change.graph, ask, event.kind == "ask_opened"))
+                elif event.kind == "provider_cooling":
+                    self.is_cooling = True
+            if graph is None or change.graph != lone:
+                lone = None
+        self.lone_graph = None if self.moved_asks else lone
 
     def phase_moved(self, graph: str) -> None:
         """A volatile phase changed: kept snapshots are old."""
@@ -194,8 +211,8 @@ class Feeds:
     def frame(self, state: State, graph: str, since: int, language: Language = "en") -> tuple[int, bytes]:
         """The same as a framed notification; equal cursors of one language get the very same bytes."""
         key = (graph, since, language)
-        kept = self._frames.get(key)
+        kept = self.frames.get(key)
         if kept is None:
             rev, body = self.value(state, graph, since, language)
-            kept = self._frames[key] = (rev, notification("workgraph/changed", body))
+            kept = self.frames[key] = (rev, notification("workgraph/changed", body))
         return kept

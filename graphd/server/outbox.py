@@ -44,7 +44,8 @@ class Outbox:
         self._begun = b""  # the rest of what the socket took in part: it has to go before anything else
         self._trouble: OSError | None = None
         self._is_pull_due = False
-        self._is_idle = False  # `run` sleeps, and nothing has woken it
+        self.is_idle = False
+        """Nothing waits to be sent: a notification may be given to `notify`."""
         self._last: bytes | None = None
         self._awake = asyncio.Event()
         self._has_room = asyncio.Event()
@@ -62,7 +63,7 @@ class Outbox:
 
     def reply(self, frame: bytes) -> None:
         """Send an answer, or queue it behind what was not sent yet."""
-        if self._is_idle:
+        if self.is_idle:
             try:
                 self._go_on_with(self._put_replies(frame))
             except OSError as trouble:
@@ -85,16 +86,25 @@ class Outbox:
 
     def pull_now(self, state: State) -> None:
         """The same at a committed moment: an idle writer gives it to the socket at once, from this very state."""
-        if not self._is_idle:
-            self._is_pull_due = True
-            return
+        while self.is_idle:
+            frame = self._pull_change(state)
+            if frame is None:
+                return
+            self.notify(frame)
+        self._is_pull_due = True
+
+    def notify(self, frame: bytes) -> None:
+        """Give the socket a notification that was pulled, where nothing waits to go before it."""
         try:
-            while (frame := self._pull_change(state)) is not None:
-                rest = self._put_notification(frame)
-                if rest:
-                    self._is_pull_due = True
-                    self._go_on_with(rest)
-                    return
+            failpoint("server.notify.before")
+            try:
+                sent = self._sock.send(frame)
+            except BlockingIOError:
+                sent = 0
+            failpoint("server.notify.after")
+            if sent < len(frame):
+                self._is_pull_due = True
+                self._go_on_with(frame[sent:])
         except OSError as trouble:  # the client is gone: no business of the commit's
             self._fail(trouble)
 
@@ -106,7 +116,7 @@ class Outbox:
 
     def _wake(self) -> None:
         """`run` has something to do; until it is done nothing goes past it."""
-        self._is_idle = False
+        self.is_idle = False
         self._awake.set()
 
     def _go_on_with(self, rest: bytes) -> None:
@@ -135,14 +145,14 @@ class Outbox:
                 frame = await self._view(self._pull)
                 if frame is not None:
                     self._is_pull_due = True
-                    await self._send(self._put_notification(frame))
+                    self.notify(frame)
             else:
                 await self._sleep()
         raise self._trouble
 
     async def _sleep(self) -> None:
         self._awake.clear()
-        self._is_idle = True
+        self.is_idle = True
         await self._awake.wait()
 
     async def _send_replies(self) -> None:
@@ -164,16 +174,6 @@ class Outbox:
             sent = 0
         failpoint("server.reply.after")
         return frames[sent:]
-
-    def _put_notification(self, frame: bytes) -> bytes:
-        """The same; written out, for each commit runs it once a subscriber."""
-        failpoint("server.notify.before")
-        try:
-            sent = self._sock.send(frame)
-        except BlockingIOError:
-            sent = 0
-        failpoint("server.notify.after")
-        return frame[sent:]
 
     async def _send_last(self, frame: bytes) -> None:
         failpoint("server.goodbye.before")

@@ -54,8 +54,10 @@ def spent(value: Spent) -> Wire:
 
 def spending(graph: Graph) -> Wire:
     """What a graph used, by unit and role."""
-    roles = {role: spent(value) for role, value in graph.spent_by_role.items()}
-    return {**spent(graph.spent), "costIsPartial": graph.cost_is_partial, "roles": roles}
+    wire = spent(graph.spent)
+    wire["costIsPartial"] = graph.cost_is_partial
+    wire["roles"] = {role: spent(value) for role, value in graph.spent_by_role.items()}
+    return wire
 
 
 def output(value: Output, limit_bytes: int = TEXT_LIMIT_BYTES) -> Wire:
@@ -184,9 +186,12 @@ def header(graph: Graph) -> Wire:
         "createdAt": graph.created_at,
         "updatedAt": graph.updated_at,
     }
-    for name, item in (("owner", graph.owner), ("pauseReason", graph.pause_reason), ("outcome", graph.outcome)):
-        if item is not None:
-            wire[name] = item
+    if graph.owner is not None:
+        wire["owner"] = graph.owner
+    if graph.pause_reason is not None:
+        wire["pauseReason"] = graph.pause_reason
+    if graph.outcome is not None:
+        wire["outcome"] = graph.outcome
     if graph.budget is not None:
         wire["budget"] = budget_row(graph.budget)
     if graph.terms != _USUAL:
@@ -202,18 +207,23 @@ def header(graph: Graph) -> Wire:
 
 def planned_counts(graph: Graph) -> dict[str, int]:
     """How many nodes of the plan are in each state; what was removed from it is not counted."""
-    counts = dict(graph.counts)
-    for identity in graph.removed:
-        counts[graph.nodes[identity].state] -= 1
+    counts = graph.counts
+    if graph.removed:
+        counts = dict(counts)
+        for identity in graph.removed:
+            counts[graph.nodes[identity].state] -= 1
     return {state: count for state, count in counts.items() if count}
 
 
 def _source(graph: Graph) -> Wire:
     source = graph.source
     wire: Wire = {"kind": source.kind}
-    for name, item in (("name", source.name), ("path", source.path), ("sha256", source.sha256)):
-        if item is not None:
-            wire[name] = item
+    if source.name is not None:
+        wire["name"] = source.name
+    if source.path is not None:
+        wire["path"] = source.path
+    if source.sha256 is not None:
+        wire["sha256"] = source.sha256
     return wire
 
 

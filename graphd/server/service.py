@@ -182,7 +182,7 @@ class Server:
         self._stirred_at_s = asyncio.get_running_loop().time()
         try:
             self.feeds.note(changes, state)
-            self._note_weather(changes, state)
+            self._note_weather(state)
             for connection in self._served:
                 connection.committed(changes, state)
             for waiter, is_reached in self._waiters.items():
@@ -191,9 +191,9 @@ class Server:
         except Exception as trouble:  # noqa: BLE001 -- a listener's trouble never reaches the graph
             log("notifying_failed", **where(trouble))
 
-    def _note_weather(self, changes: list[Change], state: State) -> None:
+    def _note_weather(self, state: State) -> None:
         """A provider's rest shows at all nodes that wait for it, of whichever graph."""
-        if any(event.kind == "provider_cooling" for change in changes for event in change.events):
+        if self.feeds.is_cooling:
             for graph_id in state.with_ready:
                 for node in state.graphs[graph_id].ready:
                     self._phase_moved(graph_id, node)

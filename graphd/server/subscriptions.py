@@ -200,21 +200,35 @@ class Subscriptions:
             s.wish.wants_activity and (s.wish.graphs is None or graph in s.wish.graphs) for s in self._open.values()
         )
 
+    def lone_change(self, state: State) -> bytes | None:
+        """Right after a commit: its one change, framed, to a client that has this graph; else None: `committed` is due.
+
+        Most commits are such, and each asks this of every connection. Moves the cursor: the frame must be sent.
+        """
+        feeds, cursors = self._feeds, self.cursors
+        graph = feeds.lone_graph
+        if graph not in cursors or self._held:
+            return None
+        kept = feeds.frames.get((graph, cursors[graph], self.language))
+        if kept is None:
+            return self._changed(state, graph)
+        cursors[graph], frame = kept
+        return frame
+
     def committed(self, changes: Iterable[Change]) -> bool:
-        """A commit; True where it leaves a cursor behind."""
-        is_behind = False
+        """A commit; True where a cursor is behind."""
+        if not self._open:
+            return False
         if self._feeds.moved_asks:
             self._note_asks()
         for change in changes:
             graph = change.graph
-            if graph in self.cursors:
-                self._behind[graph] = None
-                is_behind = True
-            elif self._covers(graph):
+            if graph not in self.cursors:
+                if not self._covers(graph):
+                    continue
                 self.cursors[graph] = NEVER
-                self._behind[graph] = None
-                is_behind = True
-        return is_behind
+            self._behind[graph] = None
+        return bool(self._behind)
 
     def _note_asks(self) -> None:
         """Remember which asks moved. One that came and went before it was told is told as closed alone."""
@@ -254,11 +268,9 @@ class Subscriptions:
         return None
 
     def pull_change(self, state: State) -> bytes | None:
-        """The next `workgraph/changed` alone, under the rules of `pull`: each commit asks this of every connection."""
+        """The next `workgraph/changed` alone, under the rules of `pull`."""
         behind = self._behind
-        if not behind or self._held:
-            return None
-        while behind:
+        while behind and not self._held:
             graph = next(iter(behind))
             del behind[graph]
             frame = self._changed(state, graph)

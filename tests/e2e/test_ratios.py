@@ -24,7 +24,7 @@ from benchmarks.clients import (
 )
 from tests.kit.raw_wire import daemon_process
 
-ROUNDS = 8
+ROUNDS = 5
 
 
 def best(what: str, measure: Callable[[], Pair], goal: float) -> float:

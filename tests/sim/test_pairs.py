@@ -50,20 +50,20 @@ Drive = Callable[[Daemon, list[str]], Awaitable[None]]
 
 async def life(folder: Path, world: World, acked: list[str], fuse: Fuse, drive: Drive) -> bool:
     """One daemon's life, in which `drive` does what clients do; False where it crashed."""
-    failpoints.hook = fuse
+    failpoints.hook_in(fuse)
     workspace = folder / "w"
     workspace.mkdir(exist_ok=True)
     try:
         async with Daemon.open(workspace, folder / "state", config=folder / "config", factory=world.run) as daemon:
             await drive(daemon, acked)
-            failpoints.hook = None
+            failpoints.hook_in(None)
         return True
     except BaseException as trouble:
         if not is_crash(trouble):
             raise
         return False
     finally:
-        failpoints.hook = None
+        failpoints.hook_in(None)
 
 
 def is_crash(trouble: BaseException) -> bool:

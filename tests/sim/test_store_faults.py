@@ -92,7 +92,7 @@ async def test_a_database_that_may_not_be_written_is_read_only_until_it_may(tmp_
 @pytest.fixture
 def hook() -> Iterator[None]:
     yield
-    failpoints.hook = None
+    failpoints.hook_in(None)
 
 
 @pytest.mark.usefixtures("hook")
@@ -104,10 +104,10 @@ async def test_an_error_at_the_commit_takes_the_batch_back_and_the_next_goes_thr
         if name == "store.commit.before":
             raise OSError(5, "Input/output error")
 
-    failpoints.hook = fail
+    failpoints.hook_in(fail)
     with pytest.raises(StoreUnavailable, match="Input/output error"):
         await workload.batch(plan("a", 2))
-    failpoints.hook = None
+    failpoints.hook_in(None)
     assert workload.state.graphs == {}
     await workload.batch(plan("a", 2))
     assert await sound(database) == []

@@ -300,11 +300,11 @@ class Killed(BaseException):
 
 async def test_a_first_opening_killed_at_every_point_is_made_good_by_the_next(tmp_path: Path) -> None:
     hits: list[str] = []
-    failpoints.hook = hits.append
+    failpoints.hook_in(hits.append)
     try:
         await fill(tmp_path / "whole")
     finally:
-        failpoints.hook = None
+        failpoints.hook_in(None)
     opening = [name for name in hits if name.startswith(("store.migrate", "store.open"))]
     assert opening == ["store.migrate.before", "store.migrate.after"] * len(STEPS) + [
         "store.open.before",
@@ -320,12 +320,12 @@ async def test_a_first_opening_killed_at_every_point_is_made_good_by_the_next(tm
                 raise Killed(name)
             left -= 1
 
-        failpoints.hook = kill
+        failpoints.hook_in(kill)
         try:
             with pytest.raises(Killed):
                 await open_database(folder)
         finally:
-            failpoints.hook = None
+            failpoints.hook_in(None)
         database = await open_database(folder)
         assert database.epoch == (2 if opening[number] == "store.open.after" else 1)
         assert await database.read(version_of) == VERSION

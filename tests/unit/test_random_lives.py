@@ -1,29 +1,36 @@
 """Whole lives by chance: random graphs of every kind of node under random verbs, facts and restarts.
 
 Nothing here knows what the right answer is. It holds the core to what is always true: no illegal move, no active graph
-without a next step, a refusal leaves no trace, and the log rebuilds to the state that it left (issue 5).
+without a next step, a refusal leaves no trace, the log rebuilds to the state that it left (issue 5), a node whose
+session a person has starts nothing, and a file that was applied differs in nothing from the plan.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from graphd.base.refusal import Refused
 from graphd.core import commands as c
+from graphd.core.compare import compare, plan_of
 from graphd.core.definition import Approval, Budget, Definition, ForEach, Gate, Verify, Wait
 from graphd.core.derive import rebuild_state
 from graphd.core.edits import Edits, Patch
 from graphd.core.evolve import evolve
-from graphd.core.model import Graph, Identity, Limits, Output, Spent, State
+from graphd.core.holding import goes_on
+from graphd.core.model import Graph, Identity, Limits, Output, Source, Spent, State
 from graphd.core.policy import Leave
+from graphd.core.proposals import open_proposals
 from graphd.core.tape import Tape
 from tests.unit.core_drive import ME, Drive, define, picture, plan
 
 STEPS = 30
 VERDICTS = ("ACCEPT", "REVISE", "REJECT", "BLOCKED", "REPLAN")
+APART: set[type[c.Command]] = {c.Import, c.Acknowledge, c.Tick, c.Revoke}
+"""They need what no life here has (a log, an owner), are a tick, or are too rare to count on."""
 PROFILES = (("shell", "shell"), ("build", "acp"), ("verify", "acp"))
 
 
@@ -33,12 +40,35 @@ class Life(Drive):
     def __init__(self, chance: random.Random) -> None:
         super().__init__(concurrency=chance.choice([1, 3, 8]), profiles=PROFILES)
         self.chance = chance
-        self.refused = self.taken = 0
+        self.taken: Counter[type[c.Command]] = Counter()
+        self.held: dict[tuple[str, str], int] = {}
+        """(graph, node id) whose session a person has → the number of the attempt that it was taken over from."""
 
     def check(self) -> None:
         """Only what costs little; `end` looks at the rest."""
         for graph in self.state.graphs.values():
             self._check_graph(graph)
+        for (name, node), number in self.held.items():
+            if name in self.state.graphs:
+                assert self.state.graphs[name].nodes[node].last_number == number, "nothing starts while it is held"
+
+    def hold(self, graph: str, node: str) -> bool:
+        """A person takes a node's session over, as `workgraph/hold` does it; False where that is refused."""
+        before = self.taken[c.Hold]
+        self._keep_held({**self.held, (graph, node): self.state.graphs[graph].nodes[node].last_number})
+        self.run(c.Hold(graph, node))
+        if self.taken[c.Hold] == before:
+            self.let_go((graph, node))
+        return self.taken[c.Hold] > before
+
+    def let_go(self, *held: tuple[str, str]) -> None:
+        """They leave."""
+        self._keep_held({key: number for key, number in self.held.items() if key not in held})
+        self.tick(0)
+
+    def _keep_held(self, held: dict[tuple[str, str], int]) -> None:
+        self.held = held
+        self.capacity = self.capacity._replace(held=frozenset(held))
 
     def run(self, command: c.Command, actor: Any = ME, **condition: Any) -> c.Done:
         """A command whose refusal is no trouble."""
@@ -47,13 +77,12 @@ class Life(Drive):
         try:
             done = super().run(command, actor, **condition)
         except Refused:
-            self.refused += 1
             assert all(before[g.id][0] <= g.rev for g in self.state.graphs.values())
             return c.Done(None, 0)
         finally:
             self.is_checked = True
             self.check()
-        self.taken += 1
+        self.taken[type(command)] += 1
         return done
 
     def end(self) -> None:
@@ -135,6 +164,10 @@ def any_slug(life: Life, graph: Graph) -> str:
     return life.chance.choice([node.slug for node in graph.nodes.values()])
 
 
+def a_live_slug(life: Life, graph: Graph) -> str:
+    return graph.nodes[life.chance.choice(list(graph.live))[0]].slug if graph.live else any_slug(life, graph)
+
+
 def settle(life: Life, graph: Graph) -> None:
     """An attempt ends, in any way."""
     if not graph.live:
@@ -179,14 +212,27 @@ def other_fact(life: Life, graph: Graph) -> None:
         c.AttemptStuck(graph.id, key, (7,), "no proof"),
         c.DeadlineReached(graph.id, key, chance.random() < 0.5),
         c.AttemptUsed(graph.id, key, Spent(tokens=chance.choice([1, 60]))),
+        c.ChildAsk(graph.id, key, "which?", is_alone=chance.random() < 0.3),
+        c.ProfileCooling(graph.id, key, "build", life.now + chance.choice([1000, 60_000]), "busy"),
+        c.MachineSlept(chance.choice([1000, 600_000])),
     ]
     life.run(chance.choice(facts))
 
 
 def answer(life: Life, graph: Graph) -> None:
-    if graph.open_asks:
-        ask = graph.asks[life.chance.choice(list(graph.open_asks))]
-        life.run(c.Respond(graph.id, ask.id, ask.action_hash, life.chance.choice([o["id"] for o in ask.options])))
+    """A person answers, or takes an answer back that covers more than what was asked."""
+    chance, standing = life.chance, [ask.id for ask in graph.asks.values() if ask.scope not in (None, "once")]
+    if standing and chance.random() < 0.5:
+        life.run(c.Revoke(graph.id, chance.choice(standing)))
+    elif graph.open_asks:
+        ask = graph.asks[chance.choice(list(graph.open_asks))]
+        if ask.kind == "proposal" and chance.random() < 0.3:
+            life.run(c.Dismiss(graph.id, ask.id))
+        elif ask.options:
+            option, scope = chance.choice(ask.options)["id"], chance.choice(ask.scopes)
+            life.run(c.Respond(graph.id, ask.id, ask.action_hash, option, scope=scope))
+        else:
+            life.run(c.Respond(graph.id, ask.id, ask.action_hash, text="this one"))
 
 
 def release(life: Life, graph: Graph) -> None:
@@ -223,11 +269,70 @@ def verb(life: Life, graph: Graph) -> None:
         (4, c.RetryNodes(name, chance.choice([None, any_slug(life, graph)]))),
         (2, c.Step(name, chance.choice([None, any_slug(life, graph)]))),
         (1, c.Cancel(name)), (1, c.Clear(name)), (1, c.Finish(name, "enough")),
-        (1, c.ExtendTimeout(name, any_slug(life, graph), 1000)),
+        (2, c.ExtendTimeout(name, a_live_slug(life, graph), 1000)),
         (2, c.Extend(name, tuple(nodes_of(chance, 2, f"e{graph.rev}-", (any_slug(life, graph),))))),
         (2, c.Signal("go")),
     ]  # fmt: skip
     life.run(chance.choices([command for _, command in wanted], [weight for weight, _ in wanted])[0])
+
+
+def hold(life: Life, graph: Graph) -> None:
+    """A person opens a node's session, or leaves one."""
+    chance, mine = life.chance, [key for key in life.held if key[0] == graph.id]
+    if mine and chance.random() < 0.5:
+        life.let_go(chance.choice(mine))
+        return
+    node = chance.choice(list(graph.nodes.values()))
+    if graph.live and chance.random() < 0.9:  # most others have no session
+        key = chance.choice(list(graph.live))
+        node = graph.nodes[key[0]]
+        life.run(c.AttemptSaid(graph.id, key, Leave("edit", "/w"), session=f"s{chance.randint(0, 3)}"))
+    if (graph.id, node.id) in life.held or not life.hold(graph.id, node.id):
+        return
+    attempt = graph.attempts[(node.id, "worker", node.last_number)]
+    assert attempt.child_session is not None
+    assert goes_on(attempt) if node.state == "ready" else attempt.stop_reason == "hold"
+
+
+def apply(life: Life, graph: Graph) -> None:
+    """The graph's file was edited, and is applied: what changed is proposed, and often accepted at once."""
+    file = edited(life, graph)
+    found = compare(graph, file)
+    if found.edits.is_empty:
+        return
+    proposed = life.taken[c.Propose]
+    life.run(
+        c.Propose(graph.id, found.edits, "me", "flow.yaml was changed", Source("workflow", "flow", "/w/flow.yaml"))
+    )
+    if life.taken[c.Propose] == proposed or life.chance.random() < 0.3:
+        return
+    proposal = open_proposals(graph)[-1].id
+    for _ in range(life.chance.choice([0, 0, 1, 3])):
+        settle(life, graph)  # what was compared moves on
+    accepted = life.taken[c.Accept]
+    life.run(c.Accept(graph.id, proposal))
+    if life.taken[c.Accept] > accepted:
+        left = compare(graph, file).edits
+        done = {*found.kept, *(slug for slug, _ in found.edits.remove)}
+        assert left == Edits(remove=left.remove), "the plan is what the file says"
+        assert {slug for slug, _ in left.remove} <= done, "what was done stays, and runs again with what it reads"
+        assert graph.source.name == "flow"
+
+
+def edited(life: Life, graph: Graph) -> list[Definition]:
+    """The plan as a person would leave its file: some nodes gone, some changed, some new."""
+    chance, kept = life.chance, list[Definition]()
+    for definition in plan_of(graph):
+        kind = chance.random()
+        if kind < 0.1:
+            continue
+        if kind < 0.2:
+            definition = replace(definition, spec=f"else {graph.rev}", timeout_ms=60_000)
+        elif kind < 0.25:
+            definition = replace(definition, timeout_ms=chance.choice([1000, 90_000]))
+        kept.append(definition)
+    slugs = tuple(definition.slug for definition in kept)
+    return kept + nodes_of(chance, chance.choice([0, 0, 1, 2]), f"f{graph.rev}-", slugs[-6:])
 
 
 def pass_time(life: Life, graph: Graph) -> None:
@@ -235,12 +340,14 @@ def pass_time(life: Life, graph: Graph) -> None:
 
 
 def restart(life: Life, graph: Graph) -> None:
+    """The daemon starts again: nobody who was connected holds anything any more."""
+    life.let_go(*life.held)
     life.run(c.DaemonStarted(life.chance.randint(2, 9), "1", life.chance.choice([1, 1, 1, 6])))
 
 
 ACTS: tuple[tuple[int, Act], ...] = (
-    (14, settle), (5, speak), (2, other_fact), (4, answer), (2, release), (3, revise), (7, verb), (2, pass_time),
-    (1, restart),
+    (14, settle), (7, speak), (4, other_fact), (6, answer), (4, release), (3, revise), (7, verb), (2, pass_time),
+    (1, restart), (3, hold), (2, apply),
 )  # fmt: skip
 
 
@@ -262,8 +369,9 @@ def live(seed: int) -> Life:
 @pytest.mark.parametrize("first", range(0, 1000, 250))
 def test_random_lives(first: int) -> None:
     """Every life is its seed: `live(SEED)` plays it again."""
-    lives = [live(seed) for seed in range(first, first + 250)]
-    assert sum(life.taken for life in lives) > 1500, "enough of what is asked happens"
+    taken = sum((live(seed).taken for seed in range(first, first + 250)), Counter[type[c.Command]]())
+    assert taken.total() > 1500, "enough of what is asked happens"
+    assert {*get_args(c.Command)} - APART - {*taken} == set(), "and of every kind"
 
 
 @pytest.mark.slow

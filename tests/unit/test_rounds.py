@@ -315,6 +315,18 @@ def test_a_stuck_worker_whose_check_is_lost_holds_the_graph_up() -> None:
     assert (run.graph.status, run.graph.pause_cause) == ("infra_paused", "stuck")
 
 
+@pytest.mark.parametrize("outcome", ["achieved", "failed"])
+def test_so_does_a_stuck_check_whose_worker_has_ended(outcome: str) -> None:
+    run = Checked()
+    run.candidate()
+    run.drive.run(AttemptStuck(G, run.attempt("verifier").key, (7,), "no proof"))
+    assert run.graph.status == "active", "its worker lives"
+    run.end(outcome=outcome)
+    assert (run.graph.status, run.graph.pause_cause) == ("infra_paused", "stuck")
+    run.end("verifier", "lost")
+    assert run.graph.status == ("active" if outcome == "achieved" else "blocked")
+
+
 def test_a_new_daemon_goes_on_with_the_check() -> None:
     run = Checked(BY_COMMAND)
     run.end(text="made")
