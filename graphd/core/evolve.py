@@ -272,10 +272,8 @@ def _node_failed(state: State, tape: Tape, event: Event) -> None:
 
 
 def _node_retried(state: State, tape: Tape, event: Event) -> None:
-    graph, node = move(state, tape, event, "waiting")
+    _, node = move(state, tape, event, "waiting")
     freshen(tape, node)
-    if graph.failed_by == node.id:
-        tape.set(graph, "failed_by", None)
 
 
 def _node_cancelled(state: State, tape: Tape, event: Event) -> None:
