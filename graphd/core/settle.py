@@ -140,8 +140,19 @@ def conclude(draft: Draft) -> None:
     trouble = None if graph.is_finishing else _standing_trouble(graph)
     if trouble is None:
         _complete(draft, graph)
-    elif graph.status != "budget_limited":  # which is said before that
-        draft.emit("blocked", reason=trouble)
+    else:
+        block(draft, trouble)
+
+
+def block(draft: Draft, reason: str) -> None:
+    """Nothing runs, and the graph is not complete: `blocked`, unless its budget is spent, which is said before that."""
+    graph = draft.graph
+    if graph.budget is not None:
+        from graphd.core.budget import trip_if_reached  # as in `_keep_bounds`
+
+        trip_if_reached(draft)
+    if graph.status != "budget_limited":
+        draft.emit("blocked", reason=reason)
 
 
 def _withdraw_stale(draft: Draft) -> None:

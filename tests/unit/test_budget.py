@@ -20,7 +20,7 @@ from graphd.core.commands import (
     Step,
     Tick,
 )
-from graphd.core.definition import Budget, Definition
+from graphd.core.definition import Budget, Definition, Terms
 from graphd.core.events import WakeAt
 from graphd.core.model import Graph, Limits, Spent
 from graphd_protocol.ids import node_id
@@ -274,6 +274,19 @@ def test_a_failure_that_ends_a_graph_whose_budget_is_spent_leaves_it_budget_limi
     assert (graph.status, states(graph)) == ("budget_limited", {"a": "failed", "b": "achieved"})
 
 
+@pytest.mark.parametrize("on_failure", ["drain", "stop"])
+def test_a_failure_whose_own_settlement_spends_the_budget_leaves_it_budget_limited(on_failure: Any) -> None:
+    drive = Drive(**AGENT)
+    terms = Terms(on_required_failure=on_failure)
+    drive.run(plan(G, define("a"), define("b", "a"), budget=Budget(tokens=100), terms=terms))
+    end(drive, "a", "failed", tokens=100)
+    graph = graph_of(drive)
+    assert (graph.status, states(graph)) == ("budget_limited", {"a": "failed", "b": "blocked"})
+    drive.run(RetryNodes(G), ME)
+    drive.run(Resume(G, None, Budget(tokens=9)), ME)
+    assert running(drive) == ["a"]
+
+
 def test_a_stronger_wish_takes_the_place_of_the_budgets() -> None:
     drive = agents("a", "b", budget=Budget(tokens=100))
     use(drive, "a", 100)
@@ -423,8 +436,9 @@ def test_time_that_is_topped_up_while_it_runs_is_waited_for() -> None:
 def test_a_retry_does_not_get_past_the_budget() -> None:
     drive = Drive(**AGENT)
     drive.run(plan(G, define("a"), define("b", "a"), budget=Budget(tokens=100)))
+    drive.run(Pause(G), ME)
     end(drive, "a", "failed", tokens=100)
-    assert graph_of(drive).status == "blocked", "nothing was left that the budget could stop"
+    assert graph_of(drive).status == "blocked", "paused already: nothing was left that the budget could stop"
     drive.run(RetryNodes(G, "a"), ME)
     assert (graph_of(drive).status, running(drive)) == ("budget_limited", [])
     with pytest.raises(Refused):
