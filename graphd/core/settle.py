@@ -203,10 +203,14 @@ def conclude_stop(draft: Draft) -> None:
 
 def _conclude_standstill(draft: Draft, graph: Graph) -> None:
     is_full = graph.slots_taken >= graph.limits.concurrency
-    can_wake = any(graph.nodes[node].definition.wait is not None for node in graph.slotless)
     is_idle = is_full or not graph.counts["ready"] or graph.stepping is not None
-    if graph.status == "active" and is_idle and not can_wake:
+    if graph.status == "active" and is_idle and not has_timer(graph):
         pause_for_stuck(draft, graph)
+
+
+def has_timer(graph: Graph) -> bool:
+    """A node of it waits for a time or a signal, and others may run after that."""
+    return any(graph.nodes[node].definition.wait is not None for node in graph.slotless)
 
 
 def pause_for_stuck(draft: Draft, graph: Graph) -> None:
