@@ -20,7 +20,7 @@ from graphd.core.commands import (
     Step,
     Tick,
 )
-from graphd.core.definition import Budget, Definition, Terms
+from graphd.core.definition import Budget, Definition, Terms, Verify
 from graphd.core.events import WakeAt
 from graphd.core.model import Graph, Limits, Spent
 from graphd_protocol.ids import node_id
@@ -90,6 +90,16 @@ def test_an_agent_that_does_not_say_what_is_counted_can_not_keep_a_budget(
     with pytest.raises(Refused, match="does not say what it uses") as refused:
         Drive().run(command)
     assert (refused.value.code, refused.value.facts["node"]) == ("invalidBudget", "a")
+
+
+def test_who_checks_a_result_is_counted_too() -> None:
+    checked = define("a", verify=Verify(worker="review", criteria="it holds"))
+    reports = (("shell", "not_applicable"), ("review", "none"))
+    with pytest.raises(Refused, match=r"a \(review\) does not say"):
+        Drive().run(plan(G, checked, budget=Budget(tokens=5), reports=reports))
+    last = plan(G, define("a"), budget=Budget(tokens=5), terms=Terms(final_check=True), reports=(("verify", "none"),))
+    with pytest.raises(Refused, match="gn-final"):
+        Drive().run(last)
 
 
 def test_a_worker_whose_agent_nobody_knows_is_let_pass() -> None:
