@@ -126,6 +126,7 @@ def _states_imported(state: State, tape: Tape, event: Event) -> None:
         tape.set(node, "output", Output(**row["output"]) if row["output"] else None)
         tape.set(node, "failure", Failure(**row["failure"]) if row["failure"] else None)
         tape.set(node, "verdict", row.get("verdict"))
+    tape.set(graph, "holding", tuple(node_id(slug) for slug in event.payload.get("holding", ())))
     derive.link(graph)
 
 
