@@ -6,6 +6,7 @@ with the attempt's talk (one row, written with the lines and the cursor of what 
 knows it as far as the journal was read.
 """
 
+from collections.abc import Iterable
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -137,18 +138,18 @@ def _may_use(attempt: Attempt, capacity: Capacity) -> bool:
     return attempt.state != "stuck" and not _is_free(attempt.profile, capacity)
 
 
-def check_reports(budget: Budget | None, definitions: tuple[Definition, ...], reports: dict[str, Reports]) -> None:
+def check_reports(budget: Budget | None, definitions: Iterable[Definition], reports: dict[str, Reports]) -> None:
     """Refuse a plan whose agents don't say what its budget is counted in. `reports` is by worker; unknown ones pass."""
     for unit, said in _REPORTED.items():
         if budget is None or getattr(budget, unit) is None:
             continue
-        for definition in definitions:
-            if definition.worker in reports and reports[definition.worker] not in said:
+        for definition, worker in ((d, worker) for d in definitions for worker in d.workers):
+            if worker in reports and reports[worker] not in said:
                 raise Refused(
                     "invalidBudget",
                     t(
                         "a budget in {unit} can't be kept: the agent of {node} ({worker}) does not say what it uses",
-                        unit=_UNITS[unit], node=definition.slug, worker=definition.worker,
+                        unit=_UNITS[unit], node=definition.slug, worker=worker,
                     ),
                     _USAGE_HINT, node=definition.slug,
                 )  # fmt: skip

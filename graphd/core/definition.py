@@ -151,6 +151,12 @@ class Definition:
     unattended_extensions: int | None = None
 
     @property
+    def workers(self) -> tuple[str, ...]:
+        """Whom it asks for: who works on it, and who checks that."""
+        check = self.verify.worker if self.verify is not None else None
+        return (self.worker,) if check is None else (self.worker, check)
+
+    @property
     def takes_no_slot(self) -> bool:
         """It waits, or joins its items: it runs without attempt and slot (model.md, Attempt)."""
         return self.wait is not None or self.for_each is not None

@@ -126,6 +126,7 @@ def _states_imported(state: State, tape: Tape, event: Event) -> None:
         tape.set(node, "output", Output(**row["output"]) if row["output"] else None)
         tape.set(node, "failure", Failure(**row["failure"]) if row["failure"] else None)
         tape.set(node, "verdict", row.get("verdict"))
+    tape.set(graph, "holding", tuple(node_id(slug) for slug in event.payload.get("holding", ())))
     derive.link(graph)
 
 
@@ -272,10 +273,8 @@ def _node_failed(state: State, tape: Tape, event: Event) -> None:
 
 
 def _node_retried(state: State, tape: Tape, event: Event) -> None:
-    graph, node = move(state, tape, event, "waiting")
+    _, node = move(state, tape, event, "waiting")
     freshen(tape, node)
-    if graph.failed_by == node.id:
-        tape.set(graph, "failed_by", None)
 
 
 def _node_cancelled(state: State, tape: Tape, event: Event) -> None:

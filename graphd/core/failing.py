@@ -7,7 +7,7 @@ until the failed node is tried again nothing is admitted.
 from graphd.base.text import Text, t
 from graphd.core.draft import Draft
 from graphd.core.model import Graph, Node
-from graphd.core.settle import pause_for_stuck
+from graphd.core.settle import block, pause_for_stuck
 from graphd.core.verbs import stop_attempt
 
 
@@ -36,5 +36,5 @@ def stop_for_failure(draft: Draft) -> bool:
     if graph.live:
         pause_for_stuck(draft, graph)
     else:
-        draft.emit("blocked", reason=failure_text(failed))
+        block(draft, failure_text(failed))
     return True

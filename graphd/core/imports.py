@@ -36,7 +36,10 @@ def import_graph(state: State, tape: Tape, request: Request, command: Import, *,
         "plan_installed", version=command.plan_version, definitions=[dump_definition(d) for d in command.definitions],
         required=[d.required for d in command.definitions],
     )  # fmt: skip
-    draft.emit("states_imported", nodes={node.slug: _row(node) for node in command.nodes}, spent=asdict(command.spent))
+    draft.emit(
+        "states_imported", nodes={node.slug: _row(node) for node in command.nodes}, spent=asdict(command.spent),
+        holding=_holding(command),
+    )  # fmt: skip
     if command.status == "complete":
         draft.emit("completed", outcome=command.outcome or _outcome(command))
     elif command.status == "cancelled":
@@ -61,6 +64,19 @@ def _row(node: ImportedNode) -> dict[str, object]:
     row = asdict(kept)
     del row["slug"]
     return row
+
+
+def _holding(command: Import) -> list[str]:
+    """Gates that asked for a new plan, of a graph that lives, where what needs them still waits, or nothing does.
+
+    Whether they were answered was not exported; one that was is answered once more by the resume that has to come.
+    """
+    if command.status in ("complete", "cancelled"):
+        return []
+    asking = {node.slug for node in command.nodes if node.state == "achieved" and node.verdict == "REPLAN"}
+    states = {node.slug: node.state for node in command.nodes}
+    readers = {gate: [d.slug for d in command.definitions if gate in d.needs] for gate in asking}
+    return [gate for gate in sorted(asking) if not readers[gate] or any(states[r] == "waiting" for r in readers[gate])]
 
 
 def _outcome(command: Import) -> str:

@@ -18,6 +18,8 @@ def move(state: State, tape: Tape, event: Event, to: NodeState) -> tuple[Graph, 
     tape.set(node, "state", to)
     if origin == "running":
         tape.drop(state.checks, (graph.id, node.id))
+    if graph.failed_by == node.id:  # it is tried again, or out of the plan: its failure stops nothing any more
+        tape.set(graph, "failed_by", None)
     takes_slot = not node.definition.takes_no_slot
     if takes_slot and (origin == "running" or to == "running"):
         tape.set(state, "running", state.running + (to == "running") - (origin == "running"))

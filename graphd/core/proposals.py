@@ -11,7 +11,6 @@ from typing import Any, Final
 from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.asks import Options, answer, open_ask, withdraw
-from graphd.core.budget import check_reports
 from graphd.core.commands import Accept, Dismiss, Propose
 from graphd.core.compare import caught_up
 from graphd.core.draft import Draft
@@ -32,12 +31,10 @@ def carry_out(draft: Draft, command: Propose | Accept | Dismiss) -> None:
     if isinstance(command, Propose):
         propose(draft, command)
     elif isinstance(command, Accept):
-        proposed = edits_of(find_proposal(draft.graph, command.proposal))
-        check_reports(draft.graph.budget, proposed.add, dict(command.reports))
-        take_environment(draft, command.environment)
-        _answer(draft, command.proposal, "accept", missing=dict(command.missing))
+        _accept(draft, command)
     else:
-        _answer(draft, command.proposal, "dismiss", comment=command.reason)
+        ask = find_proposal(draft.graph, command.proposal)
+        answer(draft, ask, by=who(draft.actor), option="dismiss", comment=command.reason)
 
 
 def propose(draft: Draft, command: Propose) -> Ask | None:
@@ -50,7 +47,7 @@ def propose(draft: Draft, command: Propose) -> Ask | None:
     if command.is_automatic:
         _carry_out_automatic(draft, command)
         return None
-    revise(graph, command.edits, {})
+    revise(graph, command.edits)
     action: dict[str, Any] = {
         "edits": dump_edits(command.edits), "author": command.author, "reason": command.reason,
         "planVersion": graph.plan_version,
@@ -76,19 +73,18 @@ def _carry_out_automatic(draft: Draft, command: Propose) -> None:
         "proposal_made", proposal=None, author=command.author, reason=command.reason, is_automatic=True,
     )  # fmt: skip
     carry_out_edits(
-        draft, command.edits, verb="replan", missing={}, reason=command.reason, source=command.source,
-        is_automatic=True,
-    )  # fmt: skip
+        draft, command.edits, verb="replan", reason=command.reason, source=command.source, is_automatic=True
+    )
     draft.emit("proposal_settled", proposal=None, outcome="accepted", by=command.author, reason=None)
 
 
-def _answer(
-    draft: Draft, name: str, option: str, *, comment: str | None = None, missing: dict[str, str] | None = None
-) -> None:
-    ask = find_proposal(draft.graph, name)
-    if option == "accept" and missing:
-        revise(draft.graph, edits_of(ask), missing)
-    answer(draft, ask, by=who(draft.actor), option=option, comment=comment)
+def _accept(draft: Draft, command: Accept) -> None:
+    """The same as answering its ask, for one who knows which agents are there."""
+    ask = find_proposal(draft.graph, command.proposal)
+    if command.missing or command.reports:
+        revise(draft.graph, _edits_now(draft.graph, ask), missing=command.missing, reports=command.reports)
+    take_environment(draft, command.environment)
+    answer(draft, ask, by=who(draft.actor), option="accept")
 
 
 def find_proposal(graph: Graph, name: str) -> Ask:
@@ -122,16 +118,22 @@ def settle(draft: Draft, ask: Ask) -> None:
     """What an answer causes: `accept` is one replan, checked anew. Raises Refused, `conflict` where it is stale."""
     is_accepted = ask.option == "accept"
     if is_accepted:
-        edits, source = edits_of(ask), ask.action.get("source")
-        _check_fresh(draft.graph, ask, edits)
-        reason = str(ask.action["reason"])
-        if source is not None:
-            edits, source = caught_up(draft.graph, edits), Source(**source)
-        carry_out_edits(draft, edits, verb="replan", missing={}, reason=reason, source=source)
+        row = ask.action.get("source")
+        carry_out_edits(
+            draft, _edits_now(draft.graph, ask), verb="replan", reason=str(ask.action["reason"]),
+            source=Source(**row) if row is not None else None,
+        )  # fmt: skip
     draft.emit(
         "proposal_settled", proposal=ask.id, outcome="accepted" if is_accepted else "dismissed", by=ask.answered_by,
         reason=ask.comment,
     )  # fmt: skip
+
+
+def _edits_now(graph: Graph, ask: Ask) -> Edits:
+    """What it edits as the graph stands; those of a file go with what began or ended since. Refused where stale."""
+    edits = edits_of(ask)
+    _check_fresh(graph, ask, edits)
+    return caught_up(graph, edits) if "source" in ask.action else edits
 
 
 def _check_fresh(graph: Graph, ask: Ask, edits: Edits) -> None:

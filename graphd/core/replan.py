@@ -9,7 +9,6 @@ from typing import Any
 
 from graphd.base.text import t
 from graphd.core.asks import withdraw_of
-from graphd.core.budget import check_reports
 from graphd.core.codec import dump_definition
 from graphd.core.commands import Extend, Replan
 from graphd.core.definition import Definition
@@ -18,7 +17,7 @@ from graphd.core.edits import Edits
 from graphd.core.events import RecheckAttempt
 from graphd.core.gates import release_holds
 from graphd.core.model import Graph, Node, Source
-from graphd.core.revision import Revision, revise
+from graphd.core.revision import Missing, Reporting, Revision, revise
 from graphd.core.settle import conclude, ripple, skip
 from graphd.core.verbs import admit, refuse_transition, stop_attempt, take_environment
 from graphd_protocol.ids import node_id
@@ -27,20 +26,21 @@ from graphd_protocol.states import NodeState
 
 def extend(draft: Draft, command: Extend) -> None:
     """Add nodes."""
-    check_reports(draft.graph.budget, command.definitions, dict(command.reports))
     take_environment(draft, command.environment)
-    carry_out(draft, Edits(add=command.definitions), verb="extend", missing=dict(command.missing))
+    edits = Edits(add=command.definitions)
+    carry_out(draft, edits, verb="extend", missing=command.missing, reports=command.reports)
 
 
 def replan(draft: Draft, command: Replan) -> None:
     """Add, change, remove, restart and cancel nodes."""
-    check_reports(draft.graph.budget, command.edits.add, dict(command.reports))
     take_environment(draft, command.environment)
-    carry_out(draft, command.edits, verb="replan", missing=dict(command.missing), reason=command.reason)
+    carry_out(
+        draft, command.edits, verb="replan", missing=command.missing, reports=command.reports, reason=command.reason
+    )
 
 
 def carry_out(
-    draft: Draft, edits: Edits, *, verb: str, missing: dict[str, str], reason: str | None = None,
+    draft: Draft, edits: Edits, *, verb: str, missing: Missing = (), reports: Reporting = (), reason: str | None = None,
     source: Source | None = None, is_automatic: bool = False,
 ) -> None:  # fmt: skip
     """Make the edits, or raise Refused with all that is wrong with them."""
@@ -48,7 +48,7 @@ def carry_out(
     word = admit(graph, "extend" if edits.is_extension else verb)
     if graph.is_finishing and word != "reopens":
         raise refuse_transition(graph, verb, t("it is finishing"), t("let it end; graphd rerun runs its plan again"))
-    revision = revise(graph, edits, missing)
+    revision = revise(graph, edits, missing=missing, reports=reports)
     if revision.is_change:
         _define(draft, revision)
         payload = _payload(graph, revision, reason=reason, is_automatic=is_automatic, source=source)

@@ -9,12 +9,14 @@ from typing import Final
 
 from graphd.base.refusal import Refused
 from graphd.base.text import Text, t
+from graphd.core.budget import check_reports
 from graphd.core.definition import Definition
 from graphd.core.edits import Edits, is_timeout_alone
 from graphd.core.model import Graph, Node
 from graphd.core.plan import HARD_CAP, PlanTrouble, check_plan, collapse, effective_required, sinks
 from graphd.core.verbs import find_node
 from graphd_protocol.ids import FINAL_ID, node_id
+from graphd_protocol.states import Reports
 
 _APART: Final = ("waiting", "cancelled")
 
@@ -32,20 +34,31 @@ class Revision:
     required: set[str] = field(default_factory=set)
 
     @property
+    def defined(self) -> list[Definition]:
+        """What nodes are from now on, added and changed ones."""
+        return [*self.added, *(definition for _, definition in self.changed)]
+
+    @property
     def is_change(self) -> bool:
         """It comes to something: a node redefined as it was is nothing."""
         return bool(self.added or self.changed or self.removed or self.cancelled or self.restarted)
 
 
-def revise(graph: Graph, edits: Edits, missing: dict[str, str]) -> Revision:
-    """Check edits as a whole. Raises Refused (notFound, invalidTransition, capacity, invalidPlan, agentMissing).
+Missing = tuple[tuple[str, str], ...]
+"""Workers that no installed agent serves, each with the reason."""
+Reporting = tuple[tuple[str, Reports], ...]
+"""Workers with what the agent that serves them says of its usage."""
 
-    `missing` maps workers that no installed agent serves to the reason.
+
+def revise(graph: Graph, edits: Edits, *, missing: Missing = (), reports: Reporting = ()) -> Revision:
+    """Check edits as a whole. Raises Refused (notFound, invalidTransition, capacity, invalidPlan, agentMissing,
+    invalidBudget).
     """
     if edits.is_empty:
         raise _invalid([_trouble("edits.empty", "", t("nothing to change"), t("name nodes to add, change or remove"))])
     revision = _Resolved(graph, edits).revision()
-    _check_plan(graph, revision, missing)
+    _check_plan(graph, revision, dict(missing))
+    check_reports(graph.budget, revision.defined, dict(reports))
     return revision
 
 
@@ -144,7 +157,8 @@ class _Resolved:
             )
         if definition.slug != node.slug or node.id == FINAL_ID:
             raise _refuse_move(self._graph, node, "renamed", t("add a node under the new name, and remove this one"))
-        if node.definition.gate is not None and (definition.gate is None or not definition.required and node.required):
+        was = node.definition
+        if was.gate is not None and (definition.gate is None or (was.required and not definition.required)):
             raise _refuse_move(self._graph, node, "no gate", t("a gate stays a gate, and required"))
         if node.id in self._restarted or node.state in ("waiting", "ready", "blocked"):
             return
@@ -276,8 +290,8 @@ def _check_plan(graph: Graph, revision: Revision, missing: dict[str, str]) -> No
         troubles = check_plan(plan, limits=replace(graph.limits, max_nodes=HARD_CAP), delivery_node=delivery)
     if troubles:
         raise _invalid(troubles)
-    for definition in (*revision.added, *(definition for _, definition in revision.changed)):
-        if definition.slug in revision.required and definition.worker in missing:
-            why = missing[definition.worker]
+    for definition in revision.defined:
+        why = next((missing[worker] for worker in definition.workers if worker in missing), None)
+        if definition.slug in revision.required and why is not None:
             message = t("node {node}: {why}", node=definition.slug, why=why)
             raise Refused("agentMissing", message, t("graphd agents shows what is installed"), node=definition.slug)

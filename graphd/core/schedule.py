@@ -16,7 +16,7 @@ from graphd.core.events import DAEMON, Change, Effect, StartAttempt, WakeAt
 from graphd.core.facts import put_back_unchecked, refuse_check
 from graphd.core.model import Graph, Node, State
 from graphd.core.rounds import start_check
-from graphd.core.settle import conclude, pause_for_stuck, ripple
+from graphd.core.settle import conclude, has_timer, pause_for_stuck, ripple
 from graphd.core.tape import Tape
 
 
@@ -234,26 +234,32 @@ class _Starts:
             self._check_writers(self._state.graphs[graph_id])
         for graph, node in self._held:
             heapq.heappush(graph.queue, (node.rank, node.id))
-        for graph_id, reason in self._agentless.items():
-            graph = self._state.graphs[graph_id]
-            if graph.status == "active" and not graph.slots_taken:
-                self._draft(graph).emit("paused", status="infra_paused", reason=reason, cause="agent")
-        self._hold_up()
+        for graph in {graph.id: graph for graph, _ in self._held}.values():
+            self._hold_up(graph)
         drafts = [draft for draft in self._drafts.values() if draft.change.events]
         return [d.change for d in drafts], [effect for d in drafts for effect in d.effects]
 
-    def _hold_up(self) -> None:
-        """Pause graphs that can do nothing because a provider has been down for long; they go on by themselves."""
-        for graph in {graph.id: graph for graph, _ in self._held}.values():
-            if graph.status != "active" or graph.slots_taken:
-                continue
-            profiles = {self._profiles.get(graph.nodes[i].definition.worker) for i in graph.ready}
-            down = [profile for profile in profiles if profile is not None and self._gates.is_down(profile)]
-            if len(down) == len(profiles):
-                reason = t(
-                    "{agent} rests, and has for long: {why}", agent=down[0], why=self._state.cooling[down[0]].reason
-                )
-                self._draft(graph).emit("paused", status="infra_paused", reason=reason, cause="provider")
+    def _hold_up(self, graph: Graph) -> None:
+        """Pause a graph that can do nothing but for agents that are missing, or providers that have been down for long.
+
+        With a provider it goes on by itself, so that is said first.
+        """
+        if graph.status != "active" or graph.slots_taken:
+            return
+        if graph.stepping is None and (has_timer(graph) or graph.early):
+            return
+        nodes = graph.ready if graph.stepping is None else [graph.stepping]
+        found = [self._profiles.get(graph.nodes[node].definition.worker) for node in nodes]
+        profiles = [profile for profile in found if profile is not None]
+        if not all(map(self._gates.is_down, profiles)):
+            return
+        draft = self._draft(graph)
+        if profiles:
+            why = self._state.cooling[profiles[0]].reason
+            reason = t("{agent} rests, and has for long: {why}", agent=profiles[0], why=why)
+            draft.emit("paused", status="infra_paused", reason=reason, cause="provider")
+        elif graph.id in self._agentless:
+            draft.emit("paused", status="infra_paused", reason=self._agentless[graph.id], cause="agent")
 
 
 def writer_before(graph: Graph, node: Node) -> Node | None:

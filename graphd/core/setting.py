@@ -23,9 +23,10 @@ def set_graph(state: State, tape: Tape, request: Request, command: Set, *, now: 
     same commit.
     """
     _check_set(state, command)
+    definitions = _planned(command)
     if command.budget is not None:
         check_amounts(command.budget)
-        check_reports(command.budget, command.definitions, dict(command.reports))
+        check_reports(command.budget, definitions, dict(command.reports))
     drafts = []
     if command.replace is not None:
         old = Draft(state, tape, command.replace, now=now, actor=request.actor, operation="clear")
@@ -39,7 +40,6 @@ def set_graph(state: State, tape: Tape, request: Request, command: Set, *, now: 
         delivery_node=node_id(command.delivery_node) if command.delivery_node else None,
         budget=dump_budget(command.budget), terms=dump_terms(command.terms),
     )  # fmt: skip
-    definitions = _planned(command)
     required = effective_required(definitions, command.delivery_node)
     draft.emit(
         "plan_installed", version=1, definitions=[dump_definition(d) for d in definitions],
@@ -88,8 +88,7 @@ def _check_set(state: State, command: Set) -> None:
     definitions = _planned(command)
     required = effective_required(definitions, command.delivery_node)
     for definition in definitions:
-        check = definition.verify.worker if definition.verify is not None else None
-        why = missing.get(definition.worker) or missing.get(check or "")
+        why = next((missing[worker] for worker in definition.workers if worker in missing), None)
         if definition.slug in required and why is not None:
             raise Refused(
                 "agentMissing",

@@ -140,8 +140,19 @@ def conclude(draft: Draft) -> None:
     trouble = None if graph.is_finishing else _standing_trouble(graph)
     if trouble is None:
         _complete(draft, graph)
-    elif graph.status != "budget_limited":  # which is said before that
-        draft.emit("blocked", reason=trouble)
+    else:
+        block(draft, trouble)
+
+
+def block(draft: Draft, reason: str) -> None:
+    """Nothing runs, and the graph is not complete: `blocked`, unless its budget is spent, which is said before that."""
+    graph = draft.graph
+    if graph.budget is not None:
+        from graphd.core.budget import trip_if_reached  # as in `_keep_bounds`
+
+        trip_if_reached(draft)
+    if graph.status != "budget_limited":
+        draft.emit("blocked", reason=reason)
 
 
 def _withdraw_stale(draft: Draft) -> None:
@@ -192,10 +203,14 @@ def conclude_stop(draft: Draft) -> None:
 
 def _conclude_standstill(draft: Draft, graph: Graph) -> None:
     is_full = graph.slots_taken >= graph.limits.concurrency
-    can_wake = any(graph.nodes[node].definition.wait is not None for node in graph.slotless)
     is_idle = is_full or not graph.counts["ready"] or graph.stepping is not None
-    if graph.status == "active" and is_idle and not can_wake:
+    if graph.status == "active" and is_idle and not has_timer(graph):
         pause_for_stuck(draft, graph)
+
+
+def has_timer(graph: Graph) -> bool:
+    """A node of it waits for a time or a signal, and others may run after that."""
+    return any(graph.nodes[node].definition.wait is not None for node in graph.slotless)
 
 
 def pause_for_stuck(draft: Draft, graph: Graph) -> None:

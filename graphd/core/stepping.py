@@ -3,13 +3,17 @@
 from graphd.base.text import t
 from graphd.core.commands import Step
 from graphd.core.draft import Draft
+from graphd.core.gates import release_holds
 from graphd.core.model import Graph, Node
-from graphd.core.settle import conclude
+from graphd.core.settle import conclude, ripple
 from graphd.core.verbs import admit, find_node, refuse_transition
 
 
 def step(draft: Draft, command: Step) -> None:
-    """Let one node start, the named one or the next in order. Refused while anything runs, and where none is ready."""
+    """Let one node start, the named one or the next in order; a gate that asked for a new plan is answered by that.
+
+    Refused while anything runs, and where none is ready.
+    """
     graph = draft.graph
     admit(graph, "step")
     if graph.live:
@@ -17,6 +21,7 @@ def step(draft: Draft, command: Step) -> None:
         raise refuse_transition(
             graph, "step", t("{names} runs", names=running), t("graphd pause, and step when it has ended")
         )
+    ripple(draft, release_holds(draft))
     node = _next(graph) if command.node is None else _named(graph, command.node)
     draft.emit("stepped", node)
     conclude(draft)  # a budget that is spent, or a tree that is stuck, holds this one too

@@ -41,8 +41,10 @@ class BoundedModel(Model):
                 self.end_step()
         was = self.status
         is_at_rest = self.wish is None and not self.having("waiting", "ready", "running")
-        if was == LIMIT and is_at_rest and not self.finishing and self.trouble():
-            return
+        if is_at_rest and not self.finishing and self.trouble():
+            self.trip()  # a spent budget is said before what blocks
+            if self.status == LIMIT:
+                return
         super().conclude()
         self.forget_step(was)
 

@@ -20,7 +20,7 @@ from graphd.core.commands import (
     Step,
     Tick,
 )
-from graphd.core.definition import Budget, Definition
+from graphd.core.definition import Budget, Definition, Terms, Verify
 from graphd.core.events import WakeAt
 from graphd.core.model import Graph, Limits, Spent
 from graphd_protocol.ids import node_id
@@ -90,6 +90,16 @@ def test_an_agent_that_does_not_say_what_is_counted_can_not_keep_a_budget(
     with pytest.raises(Refused, match="does not say what it uses") as refused:
         Drive().run(command)
     assert (refused.value.code, refused.value.facts["node"]) == ("invalidBudget", "a")
+
+
+def test_who_checks_a_result_is_counted_too() -> None:
+    checked = define("a", verify=Verify(worker="review", criteria="it holds"))
+    reports = (("shell", "not_applicable"), ("review", "none"))
+    with pytest.raises(Refused, match=r"a \(review\) does not say"):
+        Drive().run(plan(G, checked, budget=Budget(tokens=5), reports=reports))
+    last = plan(G, define("a"), budget=Budget(tokens=5), terms=Terms(final_check=True), reports=(("verify", "none"),))
+    with pytest.raises(Refused, match="gn-final"):
+        Drive().run(last)
 
 
 def test_a_worker_whose_agent_nobody_knows_is_let_pass() -> None:
@@ -274,6 +284,19 @@ def test_a_failure_that_ends_a_graph_whose_budget_is_spent_leaves_it_budget_limi
     assert (graph.status, states(graph)) == ("budget_limited", {"a": "failed", "b": "achieved"})
 
 
+@pytest.mark.parametrize("on_failure", ["drain", "stop"])
+def test_a_failure_whose_own_settlement_spends_the_budget_leaves_it_budget_limited(on_failure: Any) -> None:
+    drive = Drive(**AGENT)
+    terms = Terms(on_required_failure=on_failure)
+    drive.run(plan(G, define("a"), define("b", "a"), budget=Budget(tokens=100), terms=terms))
+    end(drive, "a", "failed", tokens=100)
+    graph = graph_of(drive)
+    assert (graph.status, states(graph)) == ("budget_limited", {"a": "failed", "b": "blocked"})
+    drive.run(RetryNodes(G), ME)
+    drive.run(Resume(G, None, Budget(tokens=9)), ME)
+    assert running(drive) == ["a"]
+
+
 def test_a_stronger_wish_takes_the_place_of_the_budgets() -> None:
     drive = agents("a", "b", budget=Budget(tokens=100))
     use(drive, "a", 100)
@@ -423,8 +446,9 @@ def test_time_that_is_topped_up_while_it_runs_is_waited_for() -> None:
 def test_a_retry_does_not_get_past_the_budget() -> None:
     drive = Drive(**AGENT)
     drive.run(plan(G, define("a"), define("b", "a"), budget=Budget(tokens=100)))
+    drive.run(Pause(G), ME)
     end(drive, "a", "failed", tokens=100)
-    assert graph_of(drive).status == "blocked", "nothing was left that the budget could stop"
+    assert graph_of(drive).status == "blocked", "paused already: nothing was left that the budget could stop"
     drive.run(RetryNodes(G, "a"), ME)
     assert (graph_of(drive).status, running(drive)) == ("budget_limited", [])
     with pytest.raises(Refused):

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from graphd.core.commands import AttemptEnded, DaemonStarted, Pause, Release, Resume, RetryNodes
+from graphd.core.commands import AttemptEnded, DaemonStarted, Pause, Release, Replan, Resume, RetryNodes
 from graphd.core.definition import ForEach, Terms, Wait
+from graphd.core.edits import Edits
 from graphd.core.events import Refused, StopAttempt
 from graphd.core.model import Definition, Graph, Limits
 from graphd_protocol.ids import node_id
@@ -69,6 +70,14 @@ def test_retry_goes_on_with_everything_and_resume_alone_is_refused() -> None:
         drive.run(Resume(G), ME)
     drive.run(RetryNodes(G, "a"), ME)
     assert states(graph_of(drive)) == {"a": "running", "b": "running", "c": "ready"}
+
+
+def test_a_replan_that_takes_the_failure_out_goes_on_with_the_others() -> None:
+    drive = failing()
+    drive.run(Replan(G, Edits(remove=(("a", "not needed"),))), ME)
+    end(drive, "b", "failed")
+    assert states(graph_of(drive)) == {"a": "cancelled", "b": "running", "c": "running"}
+    assert graph_of(drive).failed_by is None
 
 
 def test_retry_while_the_others_still_stop_takes_the_stop_back() -> None:

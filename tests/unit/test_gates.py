@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphd.core.commands import Cancel, DaemonStarted, Finish, Pause, Resume, RetryNodes
+from graphd.core.commands import Cancel, DaemonStarted, Finish, Pause, Resume, RetryNodes, Step
 from graphd.core.definition import Gate
 from graphd.core.events import Refused
 from graphd.core.gates import VerdictMissing, findings_of, judges_itself, verdict_of
@@ -295,6 +295,19 @@ def test_what_needs_the_gate_waits_over_a_crash_and_goes_on_with_resume() -> Non
     drive.run(Resume(G), ME)
     assert states(graph_of(drive))["ship"] == "skipped"
     assert states(graph_of(drive))["tell"] == "running"
+    assert graph_of(drive).holding == ()
+
+
+def test_a_step_answers_a_gate_that_asked_for_a_new_plan() -> None:
+    drive = held()
+    end(drive, "side")
+    with pytest.raises(Refused, match="ship is skipped, not ready"):
+        drive.run(Step(G, "ship"), ME)
+    assert graph_of(drive).holding, "what is refused answers nothing"
+    drive.run(Step(G, "tell"), ME)
+    assert states(graph_of(drive)) == {
+        "review": "achieved", "side": "achieved", "ship": "skipped", "tell": "running",
+    }  # fmt: skip
     assert graph_of(drive).holding == ()
 
 

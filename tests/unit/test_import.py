@@ -280,6 +280,20 @@ def test_items_and_verdicts_come_back_and_only_what_was_not_done_is_worked_on() 
     assert graph.outcome == "rejected"
 
 
+@pytest.mark.parametrize("readers", [("ship",), ()])
+def test_a_gate_that_asked_for_a_new_plan_still_holds_what_needs_it(readers: tuple[str, ...]) -> None:
+    drive = Drive()
+    drive.run(plan("g", define("review", gate=Gate()), *(define(slug, "review") for slug in readers)))
+    drive.run(ended(drive.state.graphs["g"], "review", text='{"verdict": "REPLAN"}'))
+    there = Drive()
+    graph = imported(exported(drive.state.graphs["g"]), into=there)
+    assert (graph.status, states(graph)) == ("user_paused", {"review": "achieved"} | dict.fromkeys(readers, "waiting"))
+    there.run(Resume("g"))
+    assert (graph.status, graph.outcome) == ("complete", "rejected")
+    ended_already = imported(exported(graph), new="h")
+    assert (ended_already.status, ended_already.holding) == ("complete", ())
+
+
 def test_an_item_of_nothing_is_refused() -> None:
     value = exported(listed().state.graphs["g"])
     each = next(node for node in value.graph["nodes"] if node["slug"] == "each")

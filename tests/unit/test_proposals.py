@@ -6,6 +6,7 @@ import pytest
 
 from graphd.base.refusal import Refused
 from graphd.core.commands import Accept, Cancel, Dismiss, Extend, Propose, Replan, Respond
+from graphd.core.definition import Budget
 from graphd.core.edits import Edits, Patch
 from graphd.core.model import Ask, Graph, Limits, Source
 from graphd.core.proposals import edits_of, open_proposals
@@ -111,6 +112,24 @@ def test_acceptance_is_checked_anew() -> None:
     drive = proposed()
     missing = (("shell", "no shell"),)
     assert refusal(drive, Accept(G, only(drive).id, missing=missing)).code == "agentMissing"
+
+
+def test_acceptance_is_held_to_the_budget() -> None:
+    drive = Drive()
+    drive.run(plan(G, define("a"), define("b", "a"), budget=Budget(tokens=100)))
+    drive.run(Propose(G, Edits(change=(Patch("b", {"worker": "build"}),)), "planner", "an agent knows better"), ME)
+    assert refusal(drive, Accept(G, only(drive).id, reports=(("build", "none"),))).code == "invalidBudget"
+
+
+def test_a_file_whose_node_began_since_restarts_it_though_an_agent_of_it_is_missing() -> None:
+    drive = Drive()
+    drive.run(plan(G, define("a"), define("b", "a")))
+    edits = Edits(change=(Patch("b", {"spec": "anew"}),), add=(define("c", worker="build", required=False),))
+    drive.run(Propose(G, edits, "me", "the file was changed", Source("file", "w", "/w.yaml", "beef")), ME)
+    drive.run(ended(of(drive), "a"))
+    assert states(of(drive))["b"] == "running"
+    drive.run(Accept(G, only(drive).id, missing=(("build", "not installed"),)), ME)
+    assert of(drive).nodes[node_id("b")].after_stop == "waiting"
 
 
 def test_what_could_not_be_accepted_is_not_proposed() -> None:

@@ -1,10 +1,12 @@
 """`extend` and `replan` by behaviour: what is edited, what is refused, what restarts, and when."""
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from graphd.base.refusal import Refused
+from graphd.core.codec import Row
 from graphd.core.commands import (
     Cancel,
     Command,
@@ -16,11 +18,12 @@ from graphd.core.commands import (
     Resume,
     RetryNodes,
 )
-from graphd.core.definition import Gate, Retry
+from graphd.core.definition import Budget, Gate, Retry, Verify
 from graphd.core.draft import Draft
 from graphd.core.edits import Edits, Patch, dump_edits, load_edits, patch_to
 from graphd.core.events import DAEMON, StopAttempt
 from graphd.core.model import Definition, Graph, Limits, Node
+from graphd.core.revision import Reporting
 from graphd_protocol.ids import node_id
 from tests.unit.core_drive import ME, Drive, define, effects_of, ended, plan, states, stuck
 
@@ -181,6 +184,31 @@ def test_a_worker_that_nobody_serves_is_refused_where_the_node_is_required() -> 
     change = Replan(G, Edits(change=(Patch("a", {"spec": "x"}),), restart=("a",)), missing=missing)
     assert refused(drive, change).code == "agentMissing"
     drive.run(Extend(G, (define("c", required=False),), missing=missing), ME)
+
+
+def test_who_checks_is_missing_as_who_works_is() -> None:
+    drive = started(define("a"), define("b", "a"))
+    missing = (("review", "no agent"),)
+    checked = Verify(worker="review", criteria="it holds")
+    assert refused(drive, Extend(G, (define("c", verify=checked),), missing=missing)).code == "agentMissing"
+    change = Replan(G, Edits(change=(Patch("b", {"verify": asdict(checked)}),)), missing=missing)
+    assert refused(drive, change).facts["node"] == "b"
+
+
+@pytest.mark.parametrize("row", [{"worker": "build"}, {"verify": {"worker": "build", "criteria": "it holds"}}])
+def test_what_does_not_say_what_it_uses_does_not_come_into_a_graph_with_a_budget(row: Row) -> None:
+    drive = started(define("a"), define("b", "a"), budget=Budget(tokens=100))
+    reports: Reporting = (("shell", "not_applicable"), ("build", "none"))
+    added = Patch("c", row).applied(define("c"))
+    for command in (Extend(G, (added,), reports=reports), Replan(G, Edits(change=(Patch("b", row),)), reports=reports)):
+        assert refused(drive, command).code == "invalidBudget"
+
+
+def test_a_gate_that_is_required_for_being_the_only_end_may_be_changed() -> None:
+    drive = started(define("a"), define("g", "a", gate=Gate(), required=False))
+    assert node(drive, "g").required
+    edit(drive, change=(Patch("g", {"spec": "look closer"}),))
+    assert (node(drive, "g").definition.spec, node(drive, "g").required) == ("look closer", True)
 
 
 def test_a_running_node_takes_another_timeout_and_nothing_else() -> None:

@@ -1,9 +1,12 @@
 """Provider weather, staggered starts and memory: what a profile allows, over all graphs."""
 
+from collections.abc import Callable
 from typing import Any
 
-from graphd.core.commands import AttemptSaid, DaemonStarted, ProfileCooling, Resume
-from graphd.core.definition import Budget, Definition
+import pytest
+
+from graphd.core.commands import AttemptSaid, DaemonStarted, ProfileCooling, Respond, Resume
+from graphd.core.definition import Approval, Budget, Definition, Retry, Wait
 from graphd.core.events import WakeAt
 from graphd.core.model import Graph, Spent
 from graphd.core.policy import Leave
@@ -152,6 +155,57 @@ def test_a_graph_that_has_something_else_to_do_is_not_held_up() -> None:
     assert running(drive) == ["g/s"]
     drive.run(ended(graph, "s"))
     assert graph.status == "infra_paused"
+
+
+MISSING = define("m", worker="review", priority=9)
+LATER: list[tuple[list[Definition], Callable[[Drive, Graph], None]]] = [
+    ([Definition("w", "", "", wait=Wait("1s")), define("s", "w")], lambda drive, _: drive.tick(1000)),
+    ([define("s", approval=Approval())], lambda drive, graph: approve(drive, graph)),
+    ([define("s", retry=Retry(1, 5))], lambda drive, graph: try_again(drive, graph)),
+]
+
+
+def try_again(drive: Drive, graph: Graph) -> None:
+    drive.run(ended(graph, "s", "failed"))
+    drive.tick(5000)
+
+
+def approve(drive: Drive, graph: Graph) -> None:
+    ask = graph.asks[next(iter(graph.open_asks))]
+    drive.run(Respond("g", ask.id, ask.action_hash, "allow"), ME)
+
+
+@pytest.mark.parametrize(("nodes", "later"), LATER, ids=["a time", "a person", "its retry"])
+def test_a_missing_agent_holds_its_own_node_while_another_one_waits(
+    nodes: list[Definition], later: Callable[[Drive, Graph], None]
+) -> None:
+    drive = Drive(**AGENT)
+    drive.run(plan("g", MISSING, *nodes))
+    graph = drive.state.graphs["g"]
+    assert graph.status == "active"
+    later(drive, graph)
+    assert running(drive) == ["g/s"]
+    drive.run(ended(graph, "s"))
+    assert (graph.status, graph.pause_cause) == ("infra_paused", "agent")
+
+
+def test_a_missing_agent_holds_its_own_node_while_another_one_waits_for_its_profile() -> None:
+    drive = Drive(**AGENT, per_profile=(("claude", 1),))
+    drive.run(plan("other", build("a")))
+    drive.run(plan("g", MISSING, build("s")))
+    assert drive.state.graphs["g"].status == "active"
+    drive.run(ended(drive.state.graphs["other"], "a"))
+    assert running(drive) == ["g/s"]
+
+
+def test_where_an_agent_is_missing_and_a_provider_is_down_the_graph_goes_on_with_the_provider() -> None:
+    drive = Drive(**AGENT)
+    drive.run(plan("g", MISSING, build("a")))
+    graph = drive.state.graphs["g"]
+    down(drive, graph)
+    assert (graph.status, graph.pause_cause) == ("infra_paused", "provider")
+    drive.tick(540_000)
+    assert (graph.status, running(drive)) == ("active", ["g/a"])
 
 
 def test_a_calm_between_two_rests_makes_the_trouble_a_new_one() -> None:

@@ -14,7 +14,7 @@ from graphd.base.text import t
 from graphd.core.commands import Accept, Dismiss, Extend, Propose, Replan, Request, Set, Verb
 from graphd.core.compare import Comparison, PlanDiff, Stand, compare, diff_since, plan_of
 from graphd.core.definition import Definition
-from graphd.core.edits import Edits, dump_edits
+from graphd.core.edits import Edits, Patch, dump_edits
 from graphd.core.model import Graph, State
 from graphd.core.proposals import edits_of, find_proposal, open_proposals
 from graphd.server import plans, project
@@ -66,20 +66,29 @@ async def replan(call: Call, params: "ReplanParams") -> Wire:
         cancel=tuple(params.cancel_nodes),
         resume=params.resume,
     )
-    changed = [Definition(node.slug, "", node.worker) for node in params.change if node.worker]
-    _check_workers([*added, *changed])
+    asking = _asking(edits)
+    _check_workers(asking)
     environment = await kept_environment(call, params)
-    service = await plans.service_of(call, [*added, *changed])
+    service = await plans.service_of(call, asking)
     command = Replan(await find(call, params), edits, params.reason, environment, *service)
     return await _revise(call, "replan", params, command)
+
+
+def _asking(edits: Edits) -> list[Definition]:
+    """What of the edits may ask for another worker: added nodes whole, of changed ones who works and who checks."""
+    found = list(edits.add)
+    for patch in edits.change:
+        row = {key: patch.row[key] for key in ("worker", "verify") if patch.row.get(key)}
+        found.append(Patch(patch.slug, row).applied(Definition(patch.slug, "", "")))
+    return found
 
 
 def _check_workers(definitions: Iterable[Definition]) -> None:
     from graphd.workflows import BUILT_IN_WORKERS
 
-    for definition in definitions:
-        if definition.worker and definition.worker not in BUILT_IN_WORKERS:
-            message = t("{node}: no worker is called {worker}", node=definition.slug, worker=definition.worker)
+    for definition, worker in ((d, worker) for d in definitions for worker in d.workers):
+        if worker and worker not in BUILT_IN_WORKERS:
+            message = t("{node}: no worker is called {worker}", node=definition.slug, worker=worker)
             hint = t("known: {known}", known=", ".join(sorted(BUILT_IN_WORKERS)))
             row = {"code": "worker.unknown", "slug": definition.slug, "message": message, "hint": hint}
             raise Refused("invalidPlan", message, hint, diagnostics=[row])
@@ -111,7 +120,7 @@ async def accept(call: Call, params: "AcceptParams") -> Wire:
     """Carry a proposal out."""
     graph = await find(call, params)
     edits = await call.daemon.view(lambda state: edits_of(find_proposal(state.graphs[graph], params.proposal)))
-    service = await plans.service_of(call, edits.add)
+    service = await plans.service_of(call, _asking(edits))
     command = Accept(graph, params.proposal, await kept_environment(call, params), *service)
     return await _revise(call, "accept", params, command)
 
@@ -142,7 +151,9 @@ async def apply(call: Call, params: "ApplyParams") -> Wire:
         diff = project.plan_diff(PlanDiff((), (), (), (), ()), comparison.kept)
         return {"graph": graph, "rev": rev, "diff": diff}
     shown = await _rehearsed(
-        call, request_of(call, "apply", params, Replan(graph, comparison.edits, missing=plan.missing)), comparison.kept
+        call,
+        request_of(call, "apply", params, Replan(graph, comparison.edits, missing=plan.missing, reports=plan.reports)),
+        comparison.kept,
     )
     if params.dry_run:
         return shown
