@@ -195,6 +195,21 @@ async def test_subscribers_are_told_of_proposals(call: Edited, tmp_path: Path) -
         seen.append((await call.other.next("workgraph/changed")).get("proposals"))
 
 
+async def test_a_proposal_settled_after_a_restart_is_told_to_who_knew_it_before(call: Edited, tmp_path: Path) -> None:
+    """A daemon that starts again has sent nothing of the graph yet: what a client held of it may be old."""
+    graph = (await call("set", file=write(tmp_path, FIRST)))["graph"]
+    write(tmp_path, EDITED)
+    proposal = (await call("apply", file=str(tmp_path / "w.yaml"), graph=graph))["proposal"]
+    rev = (await call("status", graph=graph))["rev"]
+    async with serving() as again:
+        again.daemon.state = call.served.daemon.state
+        client = await again.client()
+        await client.call("workgraph/dismiss", {"graph": graph, "proposal": proposal})
+        (changed,) = (await client.call("workgraph/subscribe", {"since": {graph: rev}}))["graphs"]
+        assert changed["proposals"] == []
+        await client.close()
+
+
 async def test_of_an_apply_and_a_retry_one_wins_and_the_other_is_told_why(call: Edited, tmp_path: Path) -> None:
     for turn in range(6):
         file = write(tmp_path, FIRST.replace("echo a", f"echo {turn}"))
