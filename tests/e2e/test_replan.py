@@ -178,6 +178,22 @@ async def test_an_edited_file_becomes_a_proposal_that_is_accepted_once(call: Edi
     assert (await call("apply", file=file))["diff"] == {}, "the plan is what the file says"
 
 
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"isolation": "node"}, "notSupported"),
+        ({"worker": "build", "spec": "say {{nobody}}"}, "invalidPlan"),
+        ({"needs": []}, "invalidPlan"),
+    ],
+)
+async def test_a_changed_node_is_held_to_what_a_new_one_is_held_to(call: Edited, change: Json, code: str) -> None:
+    reader = {"slug": "b", "spec": "say {{a}}", "worker": "build", "needs": ["a"], "required": False}
+    graph = (await call("set", nodes=[row("a"), reader, row("c", "b")], title="t"))["graph"]
+    assert refused_by(await call.refused("replan", graph=graph, change=[{"slug": "b", **change}])) == code
+    assert refused_by(await call.refused("replan", graph=graph, change=[{"slug": "zz"}])) == "notFound"
+    await call("replan", graph=graph, change=[{"slug": "b", "spec": "tell {{a}}", "isolation": "none"}])
+
+
 async def test_subscribers_are_told_of_proposals(call: Edited, tmp_path: Path) -> None:
     file = write(tmp_path, FIRST)
     graph = (await call("set", file=file))["graph"]

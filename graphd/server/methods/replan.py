@@ -5,6 +5,7 @@ Verbs; workflow.md (`graphd apply`).
 """
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -14,16 +15,17 @@ from graphd.base.text import t
 from graphd.core.commands import Accept, Dismiss, Extend, Propose, Replan, Request, Set, Verb
 from graphd.core.compare import Comparison, PlanDiff, Stand, compare, diff_since, plan_of
 from graphd.core.definition import Definition
-from graphd.core.edits import Edits, dump_edits
+from graphd.core.edits import Edits, Patch, dump_edits
 from graphd.core.model import Graph, State
 from graphd.core.proposals import edits_of, find_proposal, open_proposals
+from graphd.core.trouble import PlanTrouble
 from graphd.server import plans, project
 from graphd.server.commits import commit, find, fingerprint, mutate, preview, request_of
 from graphd.server.environments import kept_environment
-from graphd.server.inline import check_served, definitions_of, patch_of
+from graphd.server.inline import changed_part, check_served, definitions_of, patch_of, refused_plan, unbound
 from graphd.server.lsp.live import newest_from
 from graphd.server.project import Wire
-from graphd.server.references import find_graph
+from graphd.server.references import find_graph, find_node
 from graphd.server.routes import PEOPLE, Call, Table
 from graphd.server.saving import write_workflow
 
@@ -57,7 +59,8 @@ async def extend(call: Call, params: "ExtendParams") -> Wire:
 async def replan(call: Call, params: "ReplanParams") -> Wire:
     """Add, change, remove, restart and cancel nodes."""
     added = definitions_of(params.add)
-    check_served(added, isolation="none", on_shared_tree="notice")
+    changed = [changed_part(node) for node in params.change]
+    check_served([*added, *changed], isolation="none", on_shared_tree="notice")
     edits = Edits(
         add=added,
         change=tuple(patch_of(node) for node in params.change),
@@ -66,12 +69,22 @@ async def replan(call: Call, params: "ReplanParams") -> Wire:
         cancel=tuple(params.cancel_nodes),
         resume=params.resume,
     )
-    changed = [Definition(node.slug, "", node.worker) for node in params.change if node.worker]
     _check_workers([*added, *changed])
+    graph = await find(call, params)
+    await call.daemon.view(lambda state: _check_bound(find_graph(state, graph), edits.change))
     environment = await kept_environment(call, params)
     service = await plans.service_of(call, [*added, *changed])
-    command = Replan(await find(call, params), edits, params.reason, environment, *service)
-    return await _revise(call, "replan", params, command)
+    return await _revise(call, "replan", params, Replan(graph, edits, params.reason, environment, *service))
+
+
+def _check_bound(graph: Graph, patches: Iterable[Patch]) -> None:
+    """Refuse placeholders that nothing fills in any more. What else is wrong with a change, the core finds."""
+    troubles: list[PlanTrouble] = []
+    for patch in patches:
+        with contextlib.suppress(TypeError, KeyError, ValueError):
+            troubles += unbound(patch.applied(find_node(graph, patch.slug).definition))
+    if troubles:
+        raise refused_plan(troubles)
 
 
 def _check_workers(definitions: Iterable[Definition]) -> None:
