@@ -1,6 +1,6 @@
 // Written by `make generate` from protocol/protocol.json. Fields that say nothing are left out of results.
 
-/** `workgraph/accept`. */
+/** `workgraph/accept`; where `graph` is left out, in the graph that has the proposal. */
 export interface AcceptParams {
   graph?: string | null;
   /** Refused with `conflict` where the graph is at another one. */
@@ -392,7 +392,7 @@ export interface DiffResult {
   shared: RanBeside[];
 }
 
-/** `workgraph/dismiss`. */
+/** `workgraph/dismiss`; where `graph` is left out, in the graph that has the proposal. */
 export interface DismissParams {
   graph?: string | null;
   /** Refused with `conflict` where the graph is at another one. */

@@ -1,7 +1,7 @@
 ---@meta graphd
 -- Written by `make generate` from protocol/protocol.json. Results leave out what says nothing.
 
---- `workgraph/accept`.
+--- `workgraph/accept`; where `graph` is left out, in the graph that has the proposal.
 ---@class graphd.AcceptParams
 ---@field graph? string|nil
 ---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.
@@ -341,7 +341,7 @@
 ---@field patch string
 ---@field shared graphd.RanBeside[]
 
---- `workgraph/dismiss`.
+--- `workgraph/dismiss`; where `graph` is left out, in the graph that has the proposal.
 ---@class graphd.DismissParams
 ---@field graph? string|nil
 ---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.

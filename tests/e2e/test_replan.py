@@ -211,6 +211,18 @@ async def test_subscribers_are_told_of_proposals(call: Edited, tmp_path: Path) -
         seen.append((await call.other.next("workgraph/changed")).get("proposals"))
 
 
+async def test_a_proposal_names_its_graph_by_itself(call: Edited, tmp_path: Path) -> None:
+    graph = (await call("set", file=write(tmp_path, FIRST)))["graph"]
+    file = write(tmp_path, EDITED)
+    await call.graph("another")
+    dismissed = (await call("apply", file=file))["proposal"]
+    assert (await call("dismiss", proposal=dismissed))["graph"] == graph
+    proposal = (await call("apply", file=file))["proposal"]
+    assert (await call("accept", proposal=proposal))["graph"] == graph
+    assert refused_by(await call.refused("accept", proposal=proposal)) == "askGone"
+    assert refused_by(await call.refused("accept", proposal="ask-none")) == "notFound"
+
+
 async def test_a_proposal_settled_after_a_restart_is_told_to_who_knew_it_before(call: Edited, tmp_path: Path) -> None:
     """A daemon that starts again has sent nothing of the graph yet: what a client held of it may be old."""
     graph = (await call("set", file=write(tmp_path, FIRST)))["graph"]

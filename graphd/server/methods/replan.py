@@ -17,11 +17,12 @@ from graphd.core.compare import Comparison, PlanDiff, Stand, compare, diff_since
 from graphd.core.definition import Definition
 from graphd.core.edits import Edits, Patch, dump_edits
 from graphd.core.model import Graph, State
-from graphd.core.proposals import edits_of, find_proposal, open_proposals
+from graphd.core.proposals import edits_of, open_proposals
 from graphd.core.trouble import PlanTrouble
 from graphd.server import plans, project
 from graphd.server.commits import commit, find, fingerprint, mutate, preview, request_of
 from graphd.server.environments import kept_environment
+from graphd.server.errors import shown
 from graphd.server.inline import changed_part, check_served, definitions_of, patch_of, refused_plan, unbound
 from graphd.server.lsp.live import newest_from
 from graphd.server.project import Wire
@@ -122,9 +123,9 @@ async def _rehearsed(call: Call, request: Request, kept: Iterable[str] = ()) -> 
 @table.route("workgraph/accept", "AcceptParams", "MutationResult", allowed=PEOPLE, is_cancellable=False)
 async def accept(call: Call, params: "AcceptParams") -> Wire:
     """Carry a proposal out."""
-    graph = await find(call, params)
-    edits = await call.daemon.view(lambda state: edits_of(find_proposal(state.graphs[graph], params.proposal)))
-    service = await plans.service_of(call, edits.add)
+    graph = await _find(call, params)
+    added = await call.daemon.view(lambda state: _added_by(find_graph(state, graph), params.proposal))
+    service = await plans.service_of(call, added)
     command = Accept(graph, params.proposal, await kept_environment(call, params), *service)
     return await _revise(call, "accept", params, command)
 
@@ -132,7 +133,28 @@ async def accept(call: Call, params: "AcceptParams") -> Wire:
 @table.route("workgraph/dismiss", "DismissParams", "MutationResult", allowed=PEOPLE, is_cancellable=False)
 async def dismiss(call: Call, params: "DismissParams") -> Wire:
     """A proposal is not wanted."""
-    return await mutate(call, "dismiss", params, Dismiss(await find(call, params), params.proposal, params.reason))
+    return await mutate(call, "dismiss", params, Dismiss(await _find(call, params), params.proposal, params.reason))
+
+
+async def _find(call: Call, params: "AcceptParams | DismissParams") -> str:
+    """The graph of a proposal: a proposal names its graph by itself. Raises Refused."""
+    if params.graph is not None:
+        return await find(call, params)
+
+    def read(state: State) -> str | None:
+        return next((graph.id for graph in state.graphs.values() if params.proposal in graph.asks), None)
+
+    graph = await call.daemon.view(read)
+    if graph is None:
+        message = t("no graph has proposal {proposal}", proposal=shown(params.proposal))
+        raise Refused("notFound", message, t("graphd status lists what is proposed"))
+    return graph
+
+
+def _added_by(graph: Graph, proposal: str) -> tuple[Definition, ...]:
+    """The nodes that a proposal adds. Whether it waits is for the core to say: the request may have come before."""
+    ask = graph.asks.get(proposal)
+    return edits_of(ask).add if ask is not None and ask.kind == "proposal" else ()
 
 
 # ---- files --------------------------------------------------------------------------------------------------------
@@ -154,16 +176,16 @@ async def apply(call: Call, params: "ApplyParams") -> Wire:
     if comparison.edits.is_empty:
         diff = project.plan_diff(PlanDiff((), (), (), (), ()), comparison.kept)
         return {"graph": graph, "rev": rev, "diff": diff}
-    shown = await _rehearsed(
+    rehearsed = await _rehearsed(
         call, request_of(call, "apply", params, Replan(graph, comparison.edits, missing=plan.missing)), comparison.kept
     )
     if params.dry_run:
-        return shown
+        return rehearsed
     reason = str(t("{file} was changed", file=plan.source.name or params.file))
     command = Propose(graph, comparison.edits, call.caller.actor.client or "user", reason, plan.source)
     result = await mutate(call, "apply", params, command)
     proposal = await call.daemon.view(lambda state: _proposal_of(state.graphs[graph], comparison.edits))
-    return {**result, "diff": shown["diff"], **({"proposal": proposal} if proposal else {})}
+    return {**result, "diff": rehearsed["diff"], **({"proposal": proposal} if proposal else {})}
 
 
 def _started_from(state: State, name: str | None, path: str) -> tuple[str, dict[str, str]]:
