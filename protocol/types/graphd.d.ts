@@ -168,7 +168,7 @@ export interface AsksParams {
 
 /** One try of a node. */
 export interface Attempt {
-  /** slug@number */
+  /** slug@number, or slug.role@number of one that is no worker's */
   id: string;
   graph: string;
   node: string;

@@ -145,7 +145,7 @@
 
 --- One try of a node.
 ---@class graphd.Attempt
----@field id string slug@number
+---@field id string slug@number, or slug.role@number of one that is no worker's
 ---@field graph string
 ---@field node string
 ---@field role graphd.Role
