@@ -101,7 +101,7 @@ def _left(state: State, graph: str, done: Done) -> list[str]:
         return [node.slug for node in nodes if node.after_stop is not None and node.slug in done.stopping]
     if done.stopping:
         return [slug for slug in project.left(found) if slug in done.stopping]
-    return [] if found.status == "active" else project.left(found)
+    return [] if found.status == "active" and not found.is_finishing else project.left(found)
 
 
 def _settled(state: State, graph: str, done: Done) -> Wire:
