@@ -9,6 +9,8 @@ from graphd.cli.exits import CommandRefused
 
 Wire = dict[str, Any]
 _SPELLINGS = {"id": "slug", "name": "title", "workerType": "worker", "dependsOn": "needs", "cancel": "cancelNodes"}
+_CLAUSES = ("gate", "verify", "approval", "wait", "forEach", "review", "retry")
+"""Their keys are words too; those of `input_mapping` and `output_schema` are the user's."""
 
 
 def read_edits(source: str) -> Any:
@@ -68,9 +70,17 @@ def as_node(node: Wire) -> Wire:
         found |= {"spec": found.pop("run"), "worker": found.get("worker", "shell")}
     if "prompt" in found:
         found["spec"] = found.pop("prompt")
-    if isinstance(found.get("retry"), dict):
-        found["retry"] = {_camel(key): value for key, value in found["retry"].items()}
+    if isinstance(found.get("workerConfig"), dict):
+        found |= {_camel(key): value for key, value in found.pop("workerConfig").items()}
+    for name in _CLAUSES:
+        if isinstance(found.get(name), dict):
+            found[name] = {_inner(key): value for key, value in found[name].items()}
     return found
+
+
+def _inner(key: Any) -> str:
+    name = _camel(key)
+    return "worker" if name == "workerType" else name
 
 
 def _camel(key: Any) -> str:

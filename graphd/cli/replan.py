@@ -120,7 +120,7 @@ def apply_command(
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as trouble:
         raise CommandRefused("usage", f"{file}: {trouble}", "name a readable workflow file") from None
-    result = mutate(workspace, "apply", graph, by_file=True, file=str(path), text=text, dryRun=dry_run)
+    result = mutate(workspace, "apply", graph, finds_graph=True, file=str(path), text=text, dryRun=dry_run)
     proposal = result.get("proposal")
     if not as_json:
         print_diff(result.get("diff") or {})
@@ -167,7 +167,7 @@ def accept_command(
       graphd accept ask-1a2b3c4d --dry-run
       graphd accept ask-1a2b3c4d
     """
-    result = mutate(workspace, "accept", graph, proposal=proposal, settle=wait, dryRun=dry_run)
+    result = mutate(workspace, "accept", graph, finds_graph=True, proposal=proposal, settle=wait, dryRun=dry_run)
     _tell(result, "accepted", as_json=as_json, dry_run=dry_run)
 
 
@@ -191,7 +191,9 @@ def dismiss_command(
     Examples:
       graphd dismiss ask-1a2b3c4d --reason "not now"
     """
-    result = mutate(workspace, "dismiss", graph, proposal=proposal, reason=reason, settle=wait, dryRun=dry_run)
+    result = mutate(
+        workspace, "dismiss", graph, finds_graph=True, proposal=proposal, reason=reason, settle=wait, dryRun=dry_run
+    )  # fmt: skip
     _tell(result, "dismissed", as_json=as_json, dry_run=dry_run)
 
 

@@ -27,14 +27,14 @@ def verb_options(function: F) -> F:
     return click.option("--wait", is_flag=True, help="Answer when the last process has ended (bounded).")(function)
 
 
-def mutate(workspace: Path | None, verb: str, graph: str | None, *, by_file: bool = False, **params: Any) -> Wire:
+def mutate(workspace: Path | None, verb: str, graph: str | None, *, finds_graph: bool = False, **params: Any) -> Wire:
     """Send one verb. Its request id makes a second arrival of the same request harmless.
 
-    `by_file`: where no graph is named, the daemon finds it by the file in the params.
+    `finds_graph`: where no graph is named, the daemon finds it by the other params.
     """
 
     async def work(session: "Session") -> Wire:
-        named = {} if by_file and graph is None else {"graph": await graph_named(session, graph)}
+        named = {} if finds_graph and graph is None else {"graph": await graph_named(session, graph)}
         sent = {**named, "requestId": str(uuid.uuid4()), **{k: v for k, v in params.items() if v is not None}}
         result: Wire = await call_once(session, f"workgraph/{verb}", sent)
         return result

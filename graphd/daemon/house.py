@@ -250,6 +250,10 @@ class Daemon:
         """Commit a command. Raises Refused. A cancelled wait takes nothing back."""
         return await self._writer.submit(request)
 
+    def graph_of(self, request_id: str) -> str | None:
+        """The graph that a request of this id was carried out on; None where none was, or where it made the graph."""
+        return self._writer.graph_of(request_id)
+
     async def rehearse(self, request: Request, read: Callable[[State], T]) -> T:
         """Decide a command, run `read` on what it would leave, and take all of it back. Raises Refused."""
         done = await self._writer.submit(

@@ -23,6 +23,10 @@ PAUSE_S: Final = 0.2
 READ_BYTES: Final = 1 << 16
 
 
+class _Stopping(Exception):
+    """The daemon ends, or can write nothing now: the same request may succeed later."""
+
+
 class Attempt:
     """The attempt that this process belongs to, by the file of its token."""
 
@@ -38,7 +42,7 @@ class Attempt:
                 if refusal.code == "unauthorised":
                     raise ToolFailed("this attempt is over: what it still says is dropped") from None
                 trouble: Exception = refusal
-            except (AttachFailure, OSError, EOFError, FrameBroken) as failure:
+            except (AttachFailure, OSError, EOFError, FrameBroken, _Stopping) as failure:
                 trouble = failure
             if not self._is_kept():
                 raise ToolFailed(f"the daemon is gone, and the attempt with it: {trouble}") from None
@@ -68,7 +72,10 @@ class Attempt:
             answer = _answer(attached)
         error = answer.get("error")
         if isinstance(error, dict):
-            hint = (error.get("data") or {}).get("hint")
+            facts = error.get("data") or {}
+            if facts.get("code") == "storeUnavailable":
+                raise _Stopping(error.get("message"))
+            hint = facts.get("hint")
             raise ToolFailed(f"{error.get('message')}" + (f" ({hint})" if hint else ""))
         result = answer.get("result")
         return result if isinstance(result, dict) else {}

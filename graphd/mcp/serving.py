@@ -47,7 +47,7 @@ class McpServer:
     def _take(self, line: bytes) -> None:
         try:
             message = json.loads(line[:LINE_LIMIT])
-        except ValueError:
+        except (ValueError, RecursionError):
             self._send(None, error=(PARSE_ERROR, "no JSON"))
             return
         if not isinstance(message, dict):
@@ -88,7 +88,8 @@ class McpServer:
 
     def _send(self, number: Any, *, result: Json | None = None, error: tuple[int, str] | None = None) -> None:
         body: Json = {"result": result} if error is None else {"error": {"code": error[0], "message": error[1]}}
-        line = json.dumps({"jsonrpc": "2.0", "id": number, **body}, ensure_ascii=False) + "\n"
+        # In ASCII: what encoding stdout has is our caller's, and a text may hold half a character.
+        line = json.dumps({"jsonrpc": "2.0", "id": number, **body}) + "\n"
         with self._writing:
             self._out.write(line)
             self._out.flush()

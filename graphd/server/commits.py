@@ -42,9 +42,13 @@ class Params(Protocol):
 
 
 async def find(call: Call, params: "Mutation") -> str:
-    """The id of the graph that the params name."""
+    """The id of the graph that the params name; where they name none, a request that comes again keeps its graph."""
     from graphd.server.references import find_graph
 
+    if params.graph is None and params.request_id is not None:
+        known = call.daemon.graph_of(params.request_id)
+        if known is not None:
+            return known
     return await call.daemon.view(lambda state: find_graph(state, params.graph).id)
 
 
@@ -97,7 +101,7 @@ def _left(state: State, graph: str, done: Done) -> list[str]:
         return [node.slug for node in nodes if node.after_stop is not None and node.slug in done.stopping]
     if done.stopping:
         return [slug for slug in project.left(found) if slug in done.stopping]
-    return [] if found.status == "active" else project.left(found)
+    return [] if found.status == "active" and not found.is_finishing else project.left(found)
 
 
 def _settled(state: State, graph: str, done: Done) -> Wire:

@@ -31,7 +31,7 @@ class GraphFeed:
         self.operation = "checkpoint"
         self.operation_rev = graph.rev
         self.asks_rev = graph.rev if graph.asks else 0
-        self.proposals_rev = graph.rev if project.open_proposals(graph) else 0
+        self.proposals_rev = graph.rev if any(ask.kind == "proposal" for ask in graph.asks.values()) else 0
         self._shared: dict[tuple[int, Language], bytes] = {}
         self._snapshots: dict[Language, tuple[int, orjson.Fragment]] = {}
 

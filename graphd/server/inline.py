@@ -29,7 +29,7 @@ def definitions_of(nodes: "Sequence[NodeParams]") -> tuple[Definition, ...]:
     """Definitions of nodes given inline. Raises Refused for what no check of the whole plan sees."""
     troubles = [trouble for node in nodes for trouble in _contract_troubles(node)]
     made = [_definition(node) for node in nodes]
-    troubles += [trouble for definition in made for trouble in _unbound(definition)]
+    troubles += [trouble for definition in made for trouble in unbound(definition)]
     if troubles:
         raise refused_plan(troubles)
     return collapse(made)
@@ -41,6 +41,11 @@ def patch_of(node: "NodePatch") -> Patch:
         raise refused_plan(troubles)
     row = dump_definition(_definition(node))
     return Patch(node.slug, {name: row.get(name) for name in sorted(node.model_fields_set - {"slug"})})
+
+
+def changed_part(node: "NodePatch") -> Definition:
+    """What a change says by itself; without a worker where it names none."""
+    return replace(_definition(node), worker=node.worker or "")
 
 
 def refused_plan(troubles: Sequence[PlanTrouble]) -> Refused:
@@ -98,7 +103,7 @@ def _contract_troubles(node: "NodeParams") -> Iterator[PlanTrouble]:
         yield PlanTrouble("schema.malformed", node.slug, message, trouble.hint)
 
 
-def _unbound(definition: Definition) -> Iterator[PlanTrouble]:
+def unbound(definition: Definition) -> Iterator[PlanTrouble]:
     """Placeholders of a prompt that nothing fills in when the attempt starts."""
     if definition.worker == "shell":
         return

@@ -146,6 +146,9 @@ class Daemon(Protocol):
     async def execute(self, request: Request) -> Done:
         """Commit a command. Raises Refused. A cancelled wait takes nothing back."""
 
+    def graph_of(self, request_id: str) -> str | None:
+        """The graph that a request of this id was carried out on; None where none was, or where it made the graph."""
+
     async def rehearse(self, request: Request, read: Callable[[State], T]) -> T:
         """Decide a command on committed state, run `read` on what it would leave, and take all of it back.
 

@@ -97,7 +97,7 @@ async def service_of(call: Call, definitions: Iterable[Definition], *, final_che
     """Who serves the workers of these nodes for the caller."""
     found = tuple(definitions)
     search_path = (await caller_environment(call)).get("PATH", os.defpath)
-    full = frozenset(definition.worker for definition in found if definition.permissions == "full")
+    full = frozenset(d.worker for d in found if d.worker and d.permissions == "full")
     if full:
         await call.daemon.look_for_agents(search_path, full)
     return await asyncio.to_thread(_service, call, with_final(found) if final_check else found, search_path)

@@ -327,11 +327,16 @@ def snapshot(graph: Graph, phase_of: PhaseOf = no_phase, *, limit_bytes: int = T
     return wire
 
 
+def attempt_name(slug: str, value: Attempt) -> str:
+    """How an attempt of this node is named: `slug@2`, `slug.verifier@1`. Numbers run per node and role."""
+    return f"{slug}@{value.number}" if value.role == "worker" else f"{slug}.{value.role}@{value.number}"
+
+
 def attempt(graph: Graph, value: Attempt) -> Wire:
     """One try of a node."""
     slug = _slug(graph, value.node)
     wire: Wire = {
-        "id": f"{slug}@{value.number}",
+        "id": attempt_name(slug, value),
         "graph": value.graph,
         "node": slug,
         "role": value.role,

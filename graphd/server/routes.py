@@ -45,6 +45,10 @@ class Household(Protocol):
     def activity_of(self, state: State, graph: str, node: str) -> Wire | None:
         """The activity row of a node, or None where it does nothing."""
 
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the daemon ends; None while it goes on."""
+
     def greeted(self) -> None:
         """A hello was answered: what is heavy may be loaded now."""
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from graphd.base.text import t
 from graphd.core.model import Attempt, Graph, Node
-from graphd.server.project import PhaseOf, Wire, planned_counts
+from graphd.server.project import PhaseOf, Wire, attempt_name, planned_counts
 from graphd.server.words import named
 from graphd_protocol.states import VERB_TABLE
 
@@ -179,11 +179,12 @@ def _attempt_row(graph: Graph, node: Node, attempt: Attempt) -> Wire:
     ended = attempt.outcome or attempt.state
     said = f"{ended}: {attempt.reason}" if attempt.reason else ended
     target: Wire = {"graph": graph.id, "node": node.slug, "attempt": attempt.number}
+    name = attempt_name(node.slug, attempt)
     return _row(
-        f"{graph.id}/{node.slug}@{attempt.number}",
-        f"{node.slug}@{attempt.number}",
+        f"{graph.id}/{name}",
+        name,
         said.split("\n")[0][:200],
         kind="attempt",
         state=attempt.state,
-        commands=[_command(t("Open output"), "openOutput", target, enabled=True)],
+        commands=[_command(t("Open output"), "openOutput", target, enabled=attempt.role == "worker")],
     )

@@ -100,6 +100,10 @@ class Writer:
         self._wake.set()
         return await asyncio.shield(answer)
 
+    def graph_of(self, request_id: str) -> str | None:
+        """The graph that a request of this id was carried out on; None where none was, or where it made the graph."""
+        return next((scope for scope, known in self._requests if scope and known == request_id), None)
+
     async def view(self, read: Callable[[State], T]) -> T:
         """Run `read` on committed state: at once, or right after the commit that is under way."""
         if not self._is_committing:

@@ -43,13 +43,13 @@ class ApplyParams(Mutation):
 
 
 class AcceptParams(Mutation):
-    """`workgraph/accept`."""
+    """`workgraph/accept`; where `graph` is left out, in the graph that has the proposal."""
 
     proposal: str
 
 
 class DismissParams(Mutation):
-    """`workgraph/dismiss`."""
+    """`workgraph/dismiss`; where `graph` is left out, in the graph that has the proposal."""
 
     proposal: str
     reason: str | None = Field(default=None, max_length=2000)

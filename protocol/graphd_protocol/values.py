@@ -268,7 +268,7 @@ class Attempt(Wire):
     """One try of a node."""
 
     id: str
-    """slug@number"""
+    """slug@number, or slug.role@number of one that is no worker's"""
     graph: str
     node: str
     role: Role

@@ -1,6 +1,6 @@
 // Written by `make generate` from protocol/protocol.json. Fields that say nothing are left out of results.
 
-/** `workgraph/accept`. */
+/** `workgraph/accept`; where `graph` is left out, in the graph that has the proposal. */
 export interface AcceptParams {
   graph?: string | null;
   /** Refused with `conflict` where the graph is at another one. */
@@ -168,7 +168,7 @@ export interface AsksParams {
 
 /** One try of a node. */
 export interface Attempt {
-  /** slug@number */
+  /** slug@number, or slug.role@number of one that is no worker's */
   id: string;
   graph: string;
   node: string;
@@ -392,7 +392,7 @@ export interface DiffResult {
   shared: RanBeside[];
 }
 
-/** `workgraph/dismiss`. */
+/** `workgraph/dismiss`; where `graph` is left out, in the graph that has the proposal. */
 export interface DismissParams {
   graph?: string | null;
   /** Refused with `conflict` where the graph is at another one. */

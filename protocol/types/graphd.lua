@@ -1,7 +1,7 @@
 ---@meta graphd
 -- Written by `make generate` from protocol/protocol.json. Results leave out what says nothing.
 
---- `workgraph/accept`.
+--- `workgraph/accept`; where `graph` is left out, in the graph that has the proposal.
 ---@class graphd.AcceptParams
 ---@field graph? string|nil
 ---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.
@@ -145,7 +145,7 @@
 
 --- One try of a node.
 ---@class graphd.Attempt
----@field id string slug@number
+---@field id string slug@number, or slug.role@number of one that is no worker's
 ---@field graph string
 ---@field node string
 ---@field role graphd.Role
@@ -341,7 +341,7 @@
 ---@field patch string
 ---@field shared graphd.RanBeside[]
 
---- `workgraph/dismiss`.
+--- `workgraph/dismiss`; where `graph` is left out, in the graph that has the proposal.
 ---@class graphd.DismissParams
 ---@field graph? string|nil
 ---@field expectedRev? integer|nil Refused with `conflict` where the graph is at another one.

@@ -215,12 +215,16 @@ def test_a_child_hands_in_its_result_and_reads_its_inputs_through_mcp(workspace:
     assert not workspace.processes().keys() - set(workspace.daemons())
 
 
-def test_a_question_and_a_result_outlive_the_daemon(workspace: Workspace) -> None:
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_question_and_a_result_outlive_the_daemon(workspace: Workspace, *, is_killed: bool) -> None:
     agent = AgentWorkspace(workspace, [mcp("submit_result", output="kept"), mcp("ask_parent", question="Which host?")])
     code, said = agent.run(ONE)
     assert code == 6, said
     (ask,) = agent.asks()
-    agent.kill_daemon()
+    if is_killed:
+        agent.kill_daemon()
+    else:
+        assert workspace.graphd("stop").returncode == 0
     answered = workspace.graphd("answer", ask["id"], "--text", "staging")
     assert answered.returncode == 0, answered.stderr
     agent.until(lambda: agent.nodes()["b"]["state"] == "achieved")

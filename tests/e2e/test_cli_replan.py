@@ -37,8 +37,10 @@ def test_an_edited_file_is_shown_accepted_and_only_what_was_touched_runs_again(h
     proposed = house.ask("apply", file, code=6)
     proposal = proposed.splitlines()[-1].split()[-1]
     assert f"graphd accept {proposal}" in house.ask("status", "@last")
+    house.workflow("other", "nodes:\n  - { id: other, run: sleep 60 }\n")
+    house.detached("other")  # the line that was shown names the proposal alone
     assert house.json("accept", proposal)["stopping"] == ["slow"]
-    house.ask("watch", "@last")
+    house.ask("watch", graph)
 
     assert house.ask("output", "end", "--graph", graph) == "done\nsecond\n"
     assert {node: counted(log, node) for node in ("slow", "done", "end", "extra")} == {

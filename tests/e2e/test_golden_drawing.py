@@ -129,6 +129,18 @@ async def test_attempts_are_below_their_node(draw: Drawing) -> None:
     assert refused_by(refusal.value) == "notFound"
 
 
+async def test_a_check_is_an_attempt_of_its_own_beside_the_work_that_it_checks(draw: Drawing) -> None:
+    plan = [{"slug": "one", "spec": "true", "verify": {"run": "true"}}]
+    graph = (await draw("workgraph/set", nodes=plan, title="t"))["graph"]
+    await draw.daemon.end_one(graph)
+    check, work = await draw.tree(graph=graph, node="one")
+    assert (work["label"], check["label"]) == ("one@1", "one.verifier@1")
+    assert (work["id"], check["id"]) == (f"{graph}/one@1", f"{graph}/one.verifier@1")
+    assert (enabled(work), enabled(check)) == ({"openOutput"}, set())
+    attempts = (await draw("workgraph/node", graph=graph, node="one"))["attempts"]
+    assert [attempt["id"] for attempt in attempts] == ["one@1", "one.verifier@1"]
+
+
 async def test_a_picture_has_boxes_lines_and_words(draw: Drawing) -> None:
     graph = await draw.graph(*DIAMOND)
     drawn = await draw.picture()

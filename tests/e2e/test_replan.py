@@ -178,6 +178,22 @@ async def test_an_edited_file_becomes_a_proposal_that_is_accepted_once(call: Edi
     assert (await call("apply", file=file))["diff"] == {}, "the plan is what the file says"
 
 
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"isolation": "node"}, "notSupported"),
+        ({"worker": "build", "spec": "say {{nobody}}"}, "invalidPlan"),
+        ({"needs": []}, "invalidPlan"),
+    ],
+)
+async def test_a_changed_node_is_held_to_what_a_new_one_is_held_to(call: Edited, change: Json, code: str) -> None:
+    reader = {"slug": "b", "spec": "say {{a}}", "worker": "build", "needs": ["a"], "required": False}
+    graph = (await call("set", nodes=[row("a"), reader, row("c", "b")], title="t"))["graph"]
+    assert refused_by(await call.refused("replan", graph=graph, change=[{"slug": "b", **change}])) == code
+    assert refused_by(await call.refused("replan", graph=graph, change=[{"slug": "zz"}])) == "notFound"
+    await call("replan", graph=graph, change=[{"slug": "b", "spec": "tell {{a}}", "isolation": "none"}])
+
+
 async def test_subscribers_are_told_of_proposals(call: Edited, tmp_path: Path) -> None:
     file = write(tmp_path, FIRST)
     graph = (await call("set", file=file))["graph"]
@@ -193,6 +209,33 @@ async def test_subscribers_are_told_of_proposals(call: Edited, tmp_path: Path) -
     await call("dismiss", graph=graph, proposal=proposal, reason="no")
     while seen[-1] != []:
         seen.append((await call.other.next("workgraph/changed")).get("proposals"))
+
+
+async def test_a_proposal_names_its_graph_by_itself(call: Edited, tmp_path: Path) -> None:
+    graph = (await call("set", file=write(tmp_path, FIRST)))["graph"]
+    file = write(tmp_path, EDITED)
+    await call.graph("another")
+    dismissed = (await call("apply", file=file))["proposal"]
+    assert (await call("dismiss", proposal=dismissed))["graph"] == graph
+    proposal = (await call("apply", file=file))["proposal"]
+    assert (await call("accept", proposal=proposal))["graph"] == graph
+    assert refused_by(await call.refused("accept", proposal=proposal)) == "askGone"
+    assert refused_by(await call.refused("accept", proposal="ask-none")) == "notFound"
+
+
+async def test_a_proposal_settled_after_a_restart_is_told_to_who_knew_it_before(call: Edited, tmp_path: Path) -> None:
+    """A daemon that starts again has sent nothing of the graph yet: what a client held of it may be old."""
+    graph = (await call("set", file=write(tmp_path, FIRST)))["graph"]
+    write(tmp_path, EDITED)
+    proposal = (await call("apply", file=str(tmp_path / "w.yaml"), graph=graph))["proposal"]
+    rev = (await call("status", graph=graph))["rev"]
+    async with serving() as again:
+        again.daemon.state = call.served.daemon.state
+        client = await again.client()
+        await client.call("workgraph/dismiss", {"graph": graph, "proposal": proposal})
+        (changed,) = (await client.call("workgraph/subscribe", {"since": {graph: rev}}))["graphs"]
+        assert changed["proposals"] == []
+        await client.close()
 
 
 async def test_of_an_apply_and_a_retry_one_wins_and_the_other_is_told_why(call: Edited, tmp_path: Path) -> None:

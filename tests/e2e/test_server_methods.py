@@ -221,13 +221,14 @@ async def test_settle_gives_up_after_its_time_and_says_what_is_left(call: Checke
     assert result["stopping"] == ["a"]
 
 
-async def test_settle_of_a_drain_waits_for_what_runs(call: Checked) -> None:
-    graph = await call.graph("a")
-    number = await call.client.request("workgraph/pause", {"graph": graph, "settle": True})
-    await asyncio.sleep(0.05)
-    assert not call.client.answers
-    await call.served.daemon.end_all(graph)
-    assert "result" in await call.client.answer(number)
+@pytest.mark.parametrize(("verb", "more"), [("pause", {}), ("finish", {"reason": "enough"})])
+async def test_settle_of_a_drain_waits_for_what_runs(call: Checked, verb: str, more: dict[str, Any]) -> None:
+    graph = await call.graph("a", ("b", ["a"]))
+    answering = asyncio.create_task(call(verb, graph=graph, settle=True, **more))
+    await asyncio.sleep(0.2)
+    assert not answering.done(), answering.result()
+    await call.served.daemon.end_one(graph)
+    assert "stopping" not in await answering
 
 
 async def test_the_verbs_move_the_graph(call: Checked) -> None:

@@ -194,6 +194,37 @@ async def test_a_request_id_is_applied_once_over_a_restart_too(home: Path) -> No
     assert process.ended() == 0
 
 
+async def test_a_request_that_comes_again_means_the_same_graph_and_gets_the_same_answer(home: Path) -> None:
+    """Whatever was started, settled or cleared meanwhile: its first answer may have been lost with a connection."""
+    process = Process(home)
+    client = await Client.connect(process.socket)
+    file = home / "w.yaml"
+    file.write_text("nodes:\n  - { id: a, run: 'true' }\n")
+    graph = (await client.call("workgraph/set", {"file": str(file), "start": False}))["graph"]
+    file.write_text("nodes:\n  - { id: a, run: 'false' }\n")
+    proposal = (await client.call("workgraph/apply", {"file": str(file)}))["proposal"]
+    asked: dict[str, dict[str, Any]] = {
+        "accept": {"proposal": proposal, "requestId": "r1"},
+        "cancel": {"requestId": "r2"},
+    }
+    first = {verb: await client.call(f"workgraph/{verb}", params) for verb, params in asked.items()}
+    nodes = [{"slug": "a", "spec": "true"}]
+    other = (await client.call("workgraph/set", {"title": "t", "nodes": nodes, "start": False}))["graph"]
+    assert {verb: await client.call(f"workgraph/{verb}", params) for verb, params in asked.items()} == first
+    assert {answer["graph"] for answer in first.values()} == {graph}
+    assert (await client.call("workgraph/status", {"graph": other}))["status"] == "user_paused"
+    clear = {"graph": graph, "requestId": "r3"}
+    cleared = await client.call("workgraph/clear", clear)
+    assert await client.call("workgraph/clear", clear) == cleared
+    await stop(client)
+    assert process.ended() == 0
+    process = Process(home)
+    client = await Client.connect(process.socket)
+    assert await client.call("workgraph/clear", clear) == cleared
+    await stop(client)
+    assert process.ended() == 0
+
+
 def test_a_start_that_fails_says_why(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = home / "file"
     blocked.write_text("")

@@ -312,6 +312,10 @@ class InMemoryDaemon:
     def _capacity(self) -> Capacity:
         return Capacity(concurrency=self.settings.concurrency)
 
+    def graph_of(self, request_id: str) -> str | None:
+        """Request ids are not remembered here."""
+        return None
+
     async def rehearse(self, request: Request, read: Callable[[State], T]) -> T:
         async with self._turn:
             tape = Tape()

@@ -15,11 +15,12 @@ TEXTS: Final[dict[str, str]] = {
     "mend it, and hand it in again": "请修正后重新提交",
     "this attempt has no inputs": "此尝试没有输入",
     "no input {name}": "没有输入 {name}",
-    "{node} asks: {what}\nanswer with a code action here, or: graphd answer {ask}": (
-        "{node} 询问：{what}\n在此用代码操作答复，或运行：graphd answer {ask}"
+    "{node} asks: {what}": "{node} 询问：{what}",
+    "{question}\nanswer with a code action here, or: graphd answer {ask}": (
+        "{question}\n在此用代码操作答复，或运行：graphd answer {ask}"
     ),
-    '{node} asks: {what}\nanswer it with: graphd answer {ask} --text "…"': (
-        '{node} 询问：{what}\n请用 graphd answer {ask} --text "…" 答复'
+    '{question}\nanswer it with: graphd answer {ask} --text "…"': (
+        '{question}\n请用 graphd answer {ask} --text "…" 答复'
     ),
     "{answer}: {what}": "{answer}：{what}",
     "{answer} for this attempt ({covers}): {what}": "对此次尝试{answer}（{covers}）：{what}",

@@ -44,6 +44,7 @@ TEXTS: Final[dict[str, str]] = REASONS | {
     "a person may still replan it": "人仍可重新规划它",
     "{graph} had {limit} automatic replans": "{graph} 已自动重新规划 {limit} 次",
     "{graph} has no proposal {proposal}": "{graph} 没有提议 {proposal}",
+    "no graph has proposal {proposal}": "没有哪个图有提议 {proposal}",
     "graphd status lists what is proposed": "graphd status 会列出提议",
     "proposal {proposal} is settled already, by {by}": "提议 {proposal} 已有结论，由 {by} 作出",
     "graphd history says how": "graphd history 会说明经过",

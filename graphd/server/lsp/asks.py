@@ -55,12 +55,12 @@ def _live(graph: Graph, ask: Ask) -> LiveAsk:
 
 def said(ask: LiveAsk) -> Text:
     """What is asked, and how a terminal answers it."""
-    what = f"{ask.title}: {ask.detail}" if ask.detail else ask.title
-    who = ask.node or ""
+    what: str = f"{ask.title}: {ask.detail}" if ask.detail else ask.title
+    if ask.node is not None:  # else it is about the plan
+        what = t("{node} asks: {what}", node=ask.node, what=what)
     if ask.options:
-        return t("{node} asks: {what}\nanswer with a code action here, or: graphd answer {ask}", node=who, what=what,
-                 ask=ask.id)  # fmt: skip
-    return t('{node} asks: {what}\nanswer it with: graphd answer {ask} --text "…"', node=who, what=what, ask=ask.id)
+        return t("{question}\nanswer with a code action here, or: graphd answer {ask}", question=what, ask=ask.id)
+    return t('{question}\nanswer it with: graphd answer {ask} --text "…"', question=what, ask=ask.id)
 
 
 def choices(ask: LiveAsk) -> list[tuple[Text, Json]]:

@@ -183,6 +183,8 @@ async def ask_parent(call: Call, params: "AskParentParams") -> Wire:
     ask = await call.daemon.view(find)
     if ask is None:
         raise Refused("staleAttempt", t("this attempt is over"), t("what it still says is dropped"))
+    if ask.state == "open" and call.hub.stop_reason is not None:  # the next daemon is asked for the rest of the wait
+        raise Refused("storeUnavailable", t("the daemon is stopping"), t("connect again"))
     made = {"ask": ask.id, "state": ask.state, "answer": ask.text, "answeredBy": ask.answered_by}
     return {name: value for name, value in made.items() if value is not None}
 

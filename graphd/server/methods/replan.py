@@ -5,6 +5,7 @@ Verbs; workflow.md (`graphd apply`).
 """
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -16,14 +17,16 @@ from graphd.core.compare import Comparison, PlanDiff, Stand, compare, diff_since
 from graphd.core.definition import Definition
 from graphd.core.edits import Edits, Patch, dump_edits
 from graphd.core.model import Graph, State
-from graphd.core.proposals import edits_of, find_proposal, open_proposals
+from graphd.core.proposals import edits_of, open_proposals
+from graphd.core.trouble import PlanTrouble
 from graphd.server import plans, project
 from graphd.server.commits import commit, find, fingerprint, mutate, preview, request_of
 from graphd.server.environments import kept_environment
-from graphd.server.inline import check_served, definitions_of, patch_of
+from graphd.server.errors import shown
+from graphd.server.inline import changed_part, check_served, definitions_of, patch_of, refused_plan, unbound
 from graphd.server.lsp.live import newest_from
 from graphd.server.project import Wire
-from graphd.server.references import find_graph
+from graphd.server.references import find_graph, find_node
 from graphd.server.routes import PEOPLE, Call, Table
 from graphd.server.saving import write_workflow
 
@@ -57,7 +60,8 @@ async def extend(call: Call, params: "ExtendParams") -> Wire:
 async def replan(call: Call, params: "ReplanParams") -> Wire:
     """Add, change, remove, restart and cancel nodes."""
     added = definitions_of(params.add)
-    check_served(added, isolation="none", on_shared_tree="notice")
+    changed = [changed_part(node) for node in params.change]
+    check_served([*added, *changed], isolation="none", on_shared_tree="notice")
     edits = Edits(
         add=added,
         change=tuple(patch_of(node) for node in params.change),
@@ -68,10 +72,21 @@ async def replan(call: Call, params: "ReplanParams") -> Wire:
     )
     asking = _asking(edits)
     _check_workers(asking)
+    graph = await find(call, params)
+    await call.daemon.view(lambda state: _check_bound(find_graph(state, graph), edits.change))
     environment = await kept_environment(call, params)
     service = await plans.service_of(call, asking)
-    command = Replan(await find(call, params), edits, params.reason, environment, *service)
-    return await _revise(call, "replan", params, command)
+    return await _revise(call, "replan", params, Replan(graph, edits, params.reason, environment, *service))
+
+
+def _check_bound(graph: Graph, patches: Iterable[Patch]) -> None:
+    """Refuse placeholders that nothing fills in any more. What else is wrong with a change, the core finds."""
+    troubles: list[PlanTrouble] = []
+    for patch in patches:
+        with contextlib.suppress(TypeError, KeyError, ValueError):
+            troubles += unbound(patch.applied(find_node(graph, patch.slug).definition))
+    if troubles:
+        raise refused_plan(troubles)
 
 
 def _asking(edits: Edits) -> list[Definition]:
@@ -118,9 +133,9 @@ async def _rehearsed(call: Call, request: Request, kept: Iterable[str] = ()) -> 
 @table.route("workgraph/accept", "AcceptParams", "MutationResult", allowed=PEOPLE, is_cancellable=False)
 async def accept(call: Call, params: "AcceptParams") -> Wire:
     """Carry a proposal out."""
-    graph = await find(call, params)
-    edits = await call.daemon.view(lambda state: edits_of(find_proposal(state.graphs[graph], params.proposal)))
-    service = await plans.service_of(call, _asking(edits))
+    graph = await _find(call, params)
+    asking = await call.daemon.view(lambda state: _asked_by(find_graph(state, graph), params.proposal))
+    service = await plans.service_of(call, asking)
     command = Accept(graph, params.proposal, await kept_environment(call, params), *service)
     return await _revise(call, "accept", params, command)
 
@@ -128,7 +143,28 @@ async def accept(call: Call, params: "AcceptParams") -> Wire:
 @table.route("workgraph/dismiss", "DismissParams", "MutationResult", allowed=PEOPLE, is_cancellable=False)
 async def dismiss(call: Call, params: "DismissParams") -> Wire:
     """A proposal is not wanted."""
-    return await mutate(call, "dismiss", params, Dismiss(await find(call, params), params.proposal, params.reason))
+    return await mutate(call, "dismiss", params, Dismiss(await _find(call, params), params.proposal, params.reason))
+
+
+async def _find(call: Call, params: "AcceptParams | DismissParams") -> str:
+    """The graph of a proposal: a proposal names its graph by itself. Raises Refused."""
+    if params.graph is not None:
+        return await find(call, params)
+
+    def read(state: State) -> str | None:
+        return next((graph.id for graph in state.graphs.values() if params.proposal in graph.asks), None)
+
+    graph = await call.daemon.view(read)
+    if graph is None:
+        message = t("no graph has proposal {proposal}", proposal=shown(params.proposal))
+        raise Refused("notFound", message, t("graphd status lists what is proposed"))
+    return graph
+
+
+def _asked_by(graph: Graph, proposal: str) -> list[Definition]:
+    """What a proposal asks for. Whether it waits is for the core to say: the request may have come before."""
+    ask = graph.asks.get(proposal)
+    return _asking(edits_of(ask)) if ask is not None and ask.kind == "proposal" else []
 
 
 # ---- files --------------------------------------------------------------------------------------------------------
@@ -150,18 +186,18 @@ async def apply(call: Call, params: "ApplyParams") -> Wire:
     if comparison.edits.is_empty:
         diff = project.plan_diff(PlanDiff((), (), (), (), ()), comparison.kept)
         return {"graph": graph, "rev": rev, "diff": diff}
-    shown = await _rehearsed(
+    rehearsed = await _rehearsed(
         call,
         request_of(call, "apply", params, Replan(graph, comparison.edits, missing=plan.missing, reports=plan.reports)),
         comparison.kept,
     )
     if params.dry_run:
-        return shown
+        return rehearsed
     reason = str(t("{file} was changed", file=plan.source.name or params.file))
     command = Propose(graph, comparison.edits, call.caller.actor.client or "user", reason, plan.source)
     result = await mutate(call, "apply", params, command)
     proposal = await call.daemon.view(lambda state: _proposal_of(state.graphs[graph], comparison.edits))
-    return {**result, "diff": shown["diff"], **({"proposal": proposal} if proposal else {})}
+    return {**result, "diff": rehearsed["diff"], **({"proposal": proposal} if proposal else {})}
 
 
 def _started_from(state: State, name: str | None, path: str) -> tuple[str, dict[str, str]]:

@@ -79,7 +79,12 @@ async def cancel(call: Call, params: "CancelParams") -> Wire:
 
 @table.route("workgraph/clear", "ClearParams", "MutationResult", is_cancellable=False)
 async def clear(call: Call, params: "ClearParams") -> Wire:
-    """As cancel, then a tombstone."""
+    """As cancel, then a tombstone. A request that comes again finds the tombstone, and has been carried out."""
+    wanted = params.graph or ""
+    if params.request_id is not None:
+        rev = await call.daemon.view(lambda state: state.tombstones.get(wanted))
+        if rev is not None:
+            return {"graph": wanted, "rev": rev}
     return await mutate(call, "clear", params, Clear(await find(call, params)))
 
 
