@@ -16,6 +16,7 @@ from typing import Final
 from graphd.children.profiles import Profile
 from graphd.children.profiles.choosing import Agents, serve
 from graphd.core.commands import Capacity, Done, Estimate, Request, Resume
+from graphd.core.definition import Definition
 from graphd.core.events import Change, Refused
 from graphd.core.model import Graph, State
 from graphd.daemon.log import log
@@ -146,7 +147,13 @@ def is_agent_needed(state: State) -> bool:
 
 
 def _has_agents(graph: Graph) -> bool:
-    return any(node.definition.worker not in ("", "shell") for node in graph.nodes.values())
+    return any(_is_for_agents(node.definition) for node in graph.nodes.values())
+
+
+def _is_for_agents(definition: Definition) -> bool:
+    """It is work for an agent, or an agent has to check it."""
+    is_checked = definition.verify is not None and definition.verify.worker is not None
+    return definition.worker not in ("", "shell") or is_checked
 
 
 class AgentWatch:
