@@ -20,18 +20,24 @@ OURS: Final = {
 
 
 class DriverMissing(Exception):
-    """No driver has this name; the message is for people."""
+    """No driver of this name can be had; the message is for people."""
 
 
 @cache
 def driver_of(name: str) -> Driver:
-    """The one instance of a driver. Ours can't be replaced. DriverMissing; whatever a third party's import raises."""
+    """The one instance of a driver. Ours can't be replaced. DriverMissing, also for one that can't be loaded."""
     if name in OURS:
         module, made = OURS[name]
         driver: Driver = getattr(import_module(module), made)()
         return driver
     for point in entry_points(group=GROUP, name=name):
-        theirs: Driver = point.load()()
+        try:
+            theirs: Driver = point.load()()
+        except Exception as trouble:  # whatever a third party's import raises: it must not end the daemon
+            shown = f"{type(trouble).__name__}: {trouble}"
+            raise DriverMissing(
+                t("the driver {name} can't be loaded: {trouble}", name=name, trouble=shown)
+            ) from trouble
         return theirs
     raise DriverMissing(t("there is no driver {name}", name=name))
 

@@ -1,6 +1,6 @@
 """Git, read alone: what a work tree looks like. Short, bounded, repeatable commands that lock nothing and ask nobody.
 
-A repository's own settings could have git run programs: those are turned off. Source: execution.md, Drivers (git).
+A repository's own settings and hooks could have git run programs: those are off. Source: execution.md, Drivers (git).
 """
 
 import os
@@ -15,7 +15,10 @@ from graphd.base.failpoints import failpoint
 from graphd.children.identity import keepers, spawning
 
 LIMIT_S: Final = 10.0
-_SAFE: Final = ("-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "--no-optional-locks", "--no-pager")
+_SAFE: Final = (
+    "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "core.quotePath=false",
+    "--no-optional-locks", "--no-pager",
+)  # fmt: skip
 _QUIET: Final = {
     "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_NO_LAZY_FETCH": "1",

@@ -4,7 +4,11 @@ An agent may be gone, or may not serve the permissions, by the time its slot is 
 ever: what runs is not refused. Source: execution.md, Drivers, Recovery (nothing was started: put_back).
 """
 
+from collections.abc import Callable
+
 from graphd.children.driver import Order, Run, RunFactory, TalkReport
+from graphd.children.drivers import DriverMissing
+from graphd.children.run import KeptRun
 from graphd.core.commands import AttemptEnded
 
 
@@ -16,7 +20,7 @@ class RefusedRun:
         self._run: Run | None = None
         self._report = report
         self._otherwise = otherwise
-        self._told: list[tuple[int, str]] = []
+        self._wishes: list[Callable[[Run], None]] = []
 
     async def start(self) -> AttemptEnded:
         """Put back where the agent may come again, else failed as refused."""
@@ -27,26 +31,41 @@ class RefusedRun:
         return AttemptEnded(order.graph, key, "failed", "refused", order.refusal)
 
     async def adopt(self) -> AttemptEnded:
-        """As if nothing was refused."""
-        self._run = self._otherwise(self._order, self._report)
-        self._run.tell(self._told)
+        """As if nothing was refused. One whose driver is gone is not understood any more: its tree is ended."""
+        try:
+            self._run = self._otherwise(self._order, self._report)
+        except DriverMissing:
+            return await self._end_unheard()
+        for wish in self._wishes:
+            wish(self._run)
         return await self._run.adopt()
 
-    def tell(self, lines: list[tuple[int, str]]) -> None:
-        """Pass it on, also what is told before it is adopted."""
-        self._told += lines
+    async def _end_unheard(self) -> AttemptEnded:
+        self._run = KeptRun(self._order, self._report)
+        self._run.request_stop()
+        ended = await self._run.adopt()
+        if ended.outcome in ("put_back", "lost"):
+            return ended
+        return ended._replace(outcome="failed", failure_class="refused", reason=self._order.refusal, output=None)
+
+    def _pass_on(self, wish: Callable[[Run], None]) -> None:
+        """Now, or when there is somebody who can be told: a stop may be wanted before the adoption has begun."""
         if self._run is not None:
-            self._run.tell(lines)
+            wish(self._run)
+        else:
+            self._wishes.append(wish)
+
+    def tell(self, lines: list[tuple[int, str]]) -> None:
+        """Pass it on."""
+        self._pass_on(lambda run: run.tell(lines))
 
     def request_close(self) -> None:
         """Pass it on."""
-        if self._run is not None:
-            self._run.request_close()
+        self._pass_on(lambda run: run.request_close())
 
     def request_stop(self) -> None:
-        """Pass it on, where there is something to end."""
-        if self._run is not None:
-            self._run.request_stop()
+        """Pass it on."""
+        self._pass_on(lambda run: run.request_stop())
 
     @property
     def heard(self) -> int:
@@ -54,7 +73,8 @@ class RefusedRun:
         return self._run.heard if self._run is not None else 0
 
     def move_deadline(self, total_s: float) -> None:
-        """It is over before any deadline."""
+        """Pass it on."""
+        self._pass_on(lambda run: run.move_deadline(total_s))
 
     async def recheck(self) -> None:
         """Pass it on."""

@@ -30,10 +30,18 @@ def exit_reason(folder: Path, exit_record: dict[str, Any]) -> str:
     tail = read_err(folder, start, total - start, total=total, limit_bytes=ERR_LIMIT)
     said = printable(tail.decode("utf-8", "replace")).strip()
     if exit_record["signal"] is not None:
-        name = signal.Signals(exit_record["signal"]).name
+        name = _signal_name(exit_record["signal"])
         return t("ended by {signal}: {said}", signal=name, said=said) if said else t("ended by {signal}", signal=name)
     code = exit_record["code"]
     return t("exit code {code}: {said}", code=code, said=said) if said else t("exit code {code}", code=code)
+
+
+def _signal_name(number: int) -> str:
+    """As people write it; those for real time have no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"
 
 
 def printable(text: str) -> str:

@@ -429,7 +429,7 @@ class KeptRun:
                 why = t("no daemon came back in time; its tree was ended")
             else:
                 why = t("its keeper was told to end; its tree was ended")
-            return self._ended("lost", reason=why, record=record, spent=spent)
+            return self._ended("lost", reason=why, record=record, spent=spent)._replace(unheard=self._fold.unheard)
         try:
             fold = self._fold
             ending = await to_its_end(lambda: fold.end(record))

@@ -151,9 +151,11 @@ def _taken(trees: Path, cwd: Path, *, borrowed: Path | None = None) -> dict[str,
 
 
 def _place(cwd: Path) -> _Place:
-    top, index, objects = git(
-        cwd, "rev-parse", "--show-toplevel", "--git-path", "index", "--git-path", "objects"
-    ).splitlines()  # fmt: skip
+    found = git(cwd, "rev-parse", "--show-toplevel", "--git-path", "index", "--git-path", "objects")
+    top, _, rest = found.rstrip("\n").partition("\n")
+    index, _, objects = rest.partition("\n")
+    if "\n" in objects:
+        raise GitFailed("the path of the work tree has more than one line")
     return _Place(Path(top), cwd / index, (cwd / objects).resolve())
 
 

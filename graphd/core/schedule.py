@@ -14,7 +14,7 @@ from graphd.core.derive import is_unchecked, rebuild_queues
 from graphd.core.draft import Draft
 from graphd.core.events import DAEMON, Change, Effect, StartAttempt, WakeAt
 from graphd.core.facts import put_back_unchecked, refuse_check
-from graphd.core.model import Graph, Node, State
+from graphd.core.model import Attempt, Graph, Node, State
 from graphd.core.rounds import start_check
 from graphd.core.settle import conclude, has_timer, pause_for_stuck, ripple
 from graphd.core.tape import Tape
@@ -284,6 +284,13 @@ def _turn(graph: Graph) -> tuple[int, int]:
 def _resumes(graph: Graph, node: Node) -> int | None:
     """The attempt whose child session goes on: one that was interrupted, never one whose result was judged."""
     before = graph.attempts.get((node.id, "worker", node.last_number))
+    while before is not None and before.resumes is not None and _came_to_nothing(before):
+        before = graph.attempts.get((node.id, "worker", before.resumes))
     if before is None or before.child_session is None or before.outcome not in ("lost", "paused"):
         return None
     return before.number
+
+
+def _came_to_nothing(attempt: Attempt) -> bool:
+    """It left the session that it was to go on with as it was."""
+    return attempt.outcome == "put_back" or (attempt.outcome == "paused" and attempt.child_session is None)

@@ -16,10 +16,11 @@ from typing import Final
 from graphd.children.profiles import Profile
 from graphd.children.profiles.choosing import Agents, serve
 from graphd.core.commands import Capacity, Done, Estimate, Request, Resume
+from graphd.core.definition import Definition
 from graphd.core.events import Change, Refused
 from graphd.core.model import Graph, State
 from graphd.daemon.log import log
-from graphd.daemon.settings import Settings
+from graphd.daemon.settings import Settings, memory_mb
 
 PROBE_S: Final = 10.0
 STAGGER_MS: Final = 500
@@ -99,7 +100,7 @@ def served(agents: Agents, paths: list[str], *, full: Collection[str] = ()) -> T
 
 def caps(settings: Settings) -> Caps:
     """How many processes of each agent may run at once: as it says, and as many as fit into the memory alone."""
-    room_mb = settings.memory_mb or _three_quarters_mb()
+    room_mb = memory_mb(settings)
     profiles = [profile for profile in settings.agents.profiles.values() if profile.driver != "shell"]
     fitting = {profile.name: max(1, room_mb // max(1, profile.mem_mb)) for profile in profiles}
     return tuple((p.name, min(p.max_processes or fitting[p.name], fitting[p.name])) for p in profiles)
@@ -115,13 +116,9 @@ def bounds(settings: Settings) -> Capacity:
         reports=tuple((profile.name, profile.reports) for profile in profiles),
         estimates=tuple((profile.name, Estimate(profile.estimate)) for profile in agents),
         stagger_ms=tuple((profile.name, STAGGER_MS) for profile in agents),
-        memory_mb=settings.memory_mb or _three_quarters_mb(),
+        memory_mb=memory_mb(settings),
         memory_mb_of=tuple((profile.name, profile.mem_mb) for profile in agents),
     )
-
-
-def _three_quarters_mb() -> int:
-    return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 4 // 1024**2)
 
 
 def waiting_for_agent(state: State) -> list[Graph]:
@@ -146,7 +143,13 @@ def is_agent_needed(state: State) -> bool:
 
 
 def _has_agents(graph: Graph) -> bool:
-    return any(node.definition.worker not in ("", "shell") for node in graph.nodes.values())
+    return any(_is_for_agents(node.definition) for node in graph.nodes.values())
+
+
+def _is_for_agents(definition: Definition) -> bool:
+    """It is work for an agent, or an agent has to check it."""
+    is_checked = definition.verify is not None and definition.verify.worker is not None
+    return definition.worker not in ("", "shell") or is_checked
 
 
 class AgentWatch:

@@ -1,8 +1,7 @@
 """The running daemon of one workspace: wires store, core and children together. Decides nothing.
 
-`async with Daemon.open(...)` holds everything that runs in one task group: a task that fails ends the daemon
-loudly, its
-keepers start it again, and recovery goes on from what was committed.
+`async with Daemon.open(...)` holds everything that runs in one task group: a task that fails ends the daemon loudly,
+its keepers start it again, and recovery goes on from what was committed.
 """
 
 import asyncio
@@ -72,6 +71,7 @@ class Daemon:
         self._served: Served | None = None
         self._agent_watch: AgentWatch | None = None
         self._looking: asyncio.Task[None] | None = None
+        self._sweeping: asyncio.Task[None] | None = None
         self.stop_requested = asyncio.Event()
 
     @classmethod
@@ -153,7 +153,7 @@ class Daemon:
         daemon._watch = FolderWatch.on(settings.folders, daemon.reload_settings, writes=True)
         daemon.reload_settings()  # what was written before the watch stood is not told by it
         daemon.starts = await database.recent_starts(window_ms=STARTS_WINDOW_MS, now_ms=clock.now_ms())
-        tasks.create_task(sweep(folder, state, store=database.store, epoch=database.epoch))
+        daemon._sweeping = tasks.create_task(sweep(folder, state, store=database.store, epoch=database.epoch))
         started = DaemonStarted(database.epoch, __version__, daemon.starts, str(workspace))
         await daemon.execute(Request(started))
         old_ms = clock.now_ms() - settings.now.retention_days * DAY_MS
@@ -346,7 +346,7 @@ class Daemon:
         self._supervisor.cancel()
         if self._watch is not None:
             self._watch.close()
-        for task in (self._writing, self._waiting_for_store, self._looking):
+        for task in (self._writing, self._waiting_for_store, self._looking, self._sweeping):
             if task is not None:
                 task.cancel()
 

@@ -1,4 +1,4 @@
-"""The list of a `for_each` node for those who read it. Reads state and files."""
+"""Whole results for those who read them: also what is too long for the database. Reads state and files."""
 
 import contextlib
 import json
@@ -10,21 +10,26 @@ from graphd.core.model import Graph, Node
 
 
 def joined_text(folder: Path, graph: Graph, maker: Node) -> str:
-    """The whole list of what the items came to: also what is too long for the database. Blocks for what is."""
+    """The whole list of what the items of a `for_each` node came to. Blocks for what is too long."""
     output = maker.output
     if output is None or not output.is_cut:
         return output.text if output is not None else "null"
-    values = [_whole(folder, graph, item) for item in items_of(graph, maker)]
+    values = [_value(folder, graph, item) for item in items_of(graph, maker)]
     return json.dumps(values, ensure_ascii=False)
 
 
-def _whole(folder: Path, graph: Graph, item: Node) -> Any:
-    output = item.output
-    if item.state != "achieved" or output is None:
-        return None
-    text = output.text
-    attempt = graph.attempts.get((item.id, "worker", item.last_number))
-    if output.is_cut and attempt is not None:
+def whole_text(folder: Path, graph: Graph, node: Node) -> str:
+    """All of a node's output; its beginning where its file is gone. Blocks for what is too long."""
+    output = node.output
+    text = output.text if output is not None else ""
+    attempt = graph.attempts.get((node.id, "worker", node.last_number))
+    if output is not None and output.is_cut and attempt is not None:
         with contextlib.suppress(OSError):  # retention may have taken it
             text = Path(f"{folder}/attempts/{graph.id}/{attempt.folder}/output").read_text("utf-8", "replace")
-    return value_of(text, output.media_type)
+    return text
+
+
+def _value(folder: Path, graph: Graph, item: Node) -> Any:
+    if item.state != "achieved" or item.output is None:
+        return None
+    return value_of(whole_text(folder, graph, item), item.output.media_type)

@@ -231,8 +231,14 @@ def _checked(folder: Path, graph: Graph, node: Node) -> list[Input]:
     if result is None:
         return [task]
     worker = graph.attempts[(node.id, "worker", node.last_number)]
-    kept = Path(f"{folder}/attempts/{graph.id}/{worker.folder}/output")
+    kept = _last_result(attempt_folder(folder, worker))
     return [task, Input("result", result.text, kept, result.total_bytes)]
+
+
+def _last_result(folder: Path) -> Path:
+    """Where the whole result of the last round lies: an agent that lives on has no `output` yet."""
+    rounds = [path for path in folder.glob("result.*") if path.suffix[1:].isdigit()]
+    return max(rounds, key=lambda path: int(path.suffix[1:]), default=folder / "output")
 
 
 def _input(folder: Path, graph: Graph, name: str, reference: str) -> Input:
@@ -245,13 +251,12 @@ def _input(folder: Path, graph: Graph, name: str, reference: str) -> Input:
     if source.state != "achieved" or output is None:
         return Input(name, placeholder(source), None)
     path = rest.partition(".")[2]
-    if source.definition.for_each is not None:
-        from graphd.daemon.listed import joined_text  # few graphs have lists
+    is_list = source.definition.for_each is not None
+    if is_list or path:
+        from graphd.daemon.listed import joined_text, whole_text  # few nodes read lists, or parts of results
 
-        whole = joined_text(folder, graph, source)
+        whole = joined_text(folder, graph, source) if is_list else whole_text(folder, graph, source)
         return Input(name, _dig(whole, path, reference) if path else whole, None)
-    if path:
-        return Input(name, _dig(output.text, path, reference), None)
     achieved = graph.attempts.get((source.id, "worker", source.last_number))
     kept = Path(f"{folder}/attempts/{graph.id}/{achieved.folder}/output") if achieved else None
     return Input(name, output.text, kept, output.total_bytes)

@@ -5,6 +5,7 @@ An unknown key or a value of the wrong type is an error with its line, and the l
 
 import difflib
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,11 @@ class Settings:
     advanced_model: str = ""
     standard_model: str = ""
     agents: Agents = field(default_factory=Agents)  # all that is said of agents, workers and models, put together
+
+
+def memory_mb(settings: Settings) -> int:
+    """The memory that agents may take together: what is set, else three quarters of the machine's."""
+    return settings.memory_mb or int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 4 // 1024**2)
 
 
 @dataclass(slots=True, frozen=True)
@@ -92,10 +98,10 @@ def load_settings(user_file: Path, workspace_file: Path) -> Settings:
 
 def _lowered(settings: Settings, row: Row, user_file: Path) -> Settings:
     key, value = key_of(row), _checked(row)
-    held = getattr(settings, key.field)
+    held = memory_mb(settings) if key.field == "memory_mb" else getattr(settings, key.field)
     if key.workspace == "nothing":
         raise _not_the_workspaces(row, user_file)
-    is_lower = value == "deny" if key.choices else key.workspace == "choose" or held == 0 or value <= held
+    is_lower = value == "deny" if key.choices else key.workspace == "choose" or value <= held
     return replace(settings, **{key.field: value}) if is_lower else settings
 
 
@@ -141,6 +147,8 @@ def read_rows(path: Path) -> list[Row]:
         raise SettingsRefused(
             path, trouble.lineno, t("not JSON: {trouble}", trouble=trouble.msg), t("mend the syntax")
         ) from None
+    except (ValueError, RecursionError) as trouble:  # too many digits, too many levels
+        raise SettingsRefused(path, 1, t("not JSON: {trouble}", trouble=said(trouble)), t("mend the syntax")) from None
     if not isinstance(value, dict):
         raise SettingsRefused(path, 1, t("the top must be an object"), t("write {…}"))
     return [Row(path, where, item, _line_of(text, where)) for where, item in _flatten(value, ())]

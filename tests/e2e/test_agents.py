@@ -1,6 +1,7 @@
 """Agents from a terminal: which there are, what each serves and says of itself, work done by one, and one that goes."""
 
 import asyncio
+import fcntl
 import json
 import os
 import sys
@@ -177,3 +178,18 @@ async def test_a_graph_that_waits_for_an_agent_goes_on_by_itself_when_it_is_foun
         put(path, "opencode", "true")
         await until(daemon, lambda state: state.graphs["g1"].status == "complete")
         assert sum(world.starts.values()) == 1
+
+
+async def test_a_daemon_that_looks_after_a_silent_keeper_stops_at_once(tmp_path: Path) -> None:
+    """It asks again for minutes: a stop must not wait for that."""
+    place = tmp_path / "state" / "attempts" / "gone" / "gn-00000000@1"
+    place.mkdir(parents=True)
+    (place / "claimed").touch()
+    (tmp_path / "w").mkdir()
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        async with (
+            asyncio.timeout(20),
+            Daemon.open(tmp_path / "w", tmp_path / "state", config=tmp_path / "config", factory=World().run),
+        ):
+            await asyncio.sleep(0.5)

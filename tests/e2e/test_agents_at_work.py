@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -262,3 +263,37 @@ def test_a_session_that_can_not_go_on_is_replaced_by_one_that_is_told_its_end(wo
     assert "could not be taken up again" in told
     assert "\n?? half.txt\n" in told
     assert "I wrote half of it" in told
+
+
+def test_a_check_reads_the_whole_of_a_long_result(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [{"say": "x" * 100_000}])
+    command = 'test "$(wc -c < $GRAPHD_INPUT_DIR/result)" = 100000'
+    code, said = agent.run(CHECKED.format(verify="{ run: '" + command + "' }") + "    retry: { max: 0 }\n")
+    assert code == 0, said
+    assert agent.nodes()["a"]["state"] == "achieved"
+
+
+def test_a_check_by_an_agent_finds_it_after_a_restart_though_no_worker_is_one(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [{"say": "unused"}], judge=([{"say": '{"verdict": "achieved", "gaps": []}'}],))
+    gate = workspace.base / "gate"
+    wait = f"while [ ! -e {gate} ]; do sleep 0.05; done; echo made"
+    verify = "{ worker_type: verify, criteria: it is made }"
+    agent.run(f"nodes:\n  - {{ id: a, run: '{wait}', verify: {verify} }}\n", "--detach")
+    agent.until(lambda: bool(agent.read("processes")))
+    agent.kill_daemon()
+    agent.until(lambda: agent.nodes()["a"]["state"] == "running")
+    gate.touch()
+    agent.until(lambda: agent.nodes()["a"]["state"] in ("achieved", "failed"))
+    assert agent.nodes()["a"]["state"] == "achieved", agent.nodes()["a"]["failure"]
+
+
+def test_a_part_of_a_result_that_is_too_long_for_the_database_is_found(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [{"say": "unused"}])
+    (workspace.root / "long.py").write_text(
+        'import json; print(json.dumps({"pad": "x" * 100_000, "k": {"v": "found"}}))'
+    )
+    text = f"nodes:\n  - {{ id: a, run: '{sys.executable} long.py' }}\n"
+    text += "  - { id: b, needs: [a], input_mapping: { v: a.output.k.v }, run: 'cat $GRAPHD_INPUT_DIR/v' }\n"
+    code, said = agent.run(text)
+    assert code == 0, said
+    assert workspace.graphd("output", "b", "--graph", "@last").stdout.strip() == "found"

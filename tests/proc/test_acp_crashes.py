@@ -112,17 +112,23 @@ async def test_a_permission_is_answered_by_the_next_daemon(tmp_path: Path) -> No
 
 
 async def test_an_answer_that_nobody_heard_is_named_at_the_end(tmp_path: Path) -> None:
-    """Committed, and the agent, or its keeper, dies before the line is in the journal: the next attempt may use it."""
-    for victim in ("agent", "keeper"):
+    """Committed, and the agent, or its keeper, dies before the line is in the journal: the next attempt may use it. The
+    same where no daemon came back in time.
+    """
+    for victim in ("agent", "keeper", "nobody"):
         folder = tmp_path / victim
         folder.mkdir()
-        core = Core(acp_order(folder, {"turns": [[ask(1), {"say": "done"}]]}), decide=wait)
+        linger_s = 0.5 if victim == "nobody" else 60.0
+        core = Core(acp_order(folder, {"turns": [[ask(1), {"say": "done"}]]}, linger_s=linger_s), decide=wait)
         heard = Heard()
         task = asyncio.create_task(core.make(heard).start())
         await until(partial(core.of, "ask"))
         await die(core, task)
         identity = heard.identities[0]
-        os.kill(identity.pid if victim == "agent" else identity.keeper_pid, signal.SIGKILL)
+        if victim == "nobody":
+            await until(partial(is_settled, core.order.folder))
+        else:
+            os.kill(identity.pid if victim == "agent" else identity.keeper_pid, signal.SIGKILL)
         ended = await core.make().adopt()
         await core.run.collect()
         assert (ended.outcome, ended.unheard) == ("failed" if victim == "agent" else "lost", ("101",))

@@ -21,6 +21,8 @@ from graphd.children.run import KeptRun
 from graphd.children.sink import CaptureShort
 from graphd.core.commands import AttemptEnded
 from graphd.daemon.orders import quirks_of
+from graphd.daemon.talking import words_of
+from graphd.daemon.texts import Texts
 from tests.kit.kept import PROGRAMS, Heard, make_order
 
 DIALECTS = ("claude", "codex", "opencode", "gemini")
@@ -81,6 +83,9 @@ async def test_a_turn_that_went_well_is_achieved_with_its_last_message(tmp_path:
     assert usage["tokens"] == {"claude": 300, "codex": 310, "opencode": 280, "gemini": 280}[dialect]
     assert usage["costUsd"] == {"claude": 0.00184, "opencode": 0.0}.get(dialect)
     assert [item["text"] for item in kept.of("item") if item["kind"] == "text"][0].startswith("I ")
+    (used,) = [item for item in kept.of("item") if item["kind"] == "tool"]
+    assert used["tool"]["title"] in words_of(used), "people see what it does"
+    assert Texts(order_for(tmp_path, dialect, max_tool_calls=0)).over_limit(kept.facts) is not None
     assert (tmp_path / "attempts" / "0197" / "gn-e40c292c@1" / "output").read_text() == "all done"
 
 
@@ -304,3 +309,15 @@ def test_a_schema_takes_one_json_value_out_of_its_code_fence(tmp_path: Path) -> 
     assert answer("7", "{}") == ("7", "application/json")
     assert answer("7", None) == ("7", "text/plain")
     assert answer("```\nno\n```", "{}") == ("```\nno\n```", "text/plain")
+
+
+def test_texts_that_no_database_holds_are_mended(tmp_path: Path) -> None:
+    """Programs in JavaScript cut texts in the middle of a character, and write the half of it as an escape."""
+    lines = [
+        '{"type":"thread.started","thread_id":"a\\ud83d"}',
+        '{"type":"turn.failed","error":{"message":"it said \\ud83d\\u0000"}}',
+    ]
+    ended, facts = folded(order_for(tmp_path, "codex"), lines, 1)
+    assert ended.reason is not None
+    assert "it said \ufffd\ufffd" in ended.reason
+    assert facts[0].content["id"] == "a\ufffd"

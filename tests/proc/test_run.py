@@ -111,6 +111,8 @@ async def test_failures_say_exit_code_or_signal_and_the_end_of_stderr(tmp_path: 
     assert ended.reason == "exit code 7: ared"
     ended = await run(make_order(tmp_path, "kill -9 $$", folder=tmp_path / "2"))
     assert (ended.outcome, ended.signal, ended.reason) == ("failed", signal.SIGKILL, "ended by SIGKILL")
+    ended = await run(make_order(tmp_path, "kill -40 $$", folder=tmp_path / "2a"))
+    assert (ended.outcome, ended.signal, ended.reason) == ("failed", 40, "ended by SIG40"), "one without a name"
     ended = await run(make_order(tmp_path, "echo $undefined", folder=tmp_path / "3"))
     assert ended.outcome == "failed"
     ended = await run(make_order(tmp_path, cwd=tmp_path / "nowhere", folder=tmp_path / "4"))

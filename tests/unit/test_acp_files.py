@@ -1,6 +1,7 @@
 """File requests stay inside the node's root, whatever the path; doing one twice changes nothing."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,14 @@ def test_reading_whole_and_in_parts(root: Path) -> None:
     assert do(root, "read_text_file", path=str(root / "b"))["result"] == {"content": "\ufffd\n"}
     for odd in ({"line": -1}, {"line": "2"}, {"limit": True}):
         assert "error" in do(root, "read_text_file", path=path, **odd)
+
+
+def test_many_short_lines_are_read_in_a_moment(root: Path) -> None:
+    (root / "short").write_text("\n" * (files.READ_LIMIT_BYTES - 1))
+    started_s = time.process_time()
+    found = do(root, "read_text_file", path=str(root / "short"), line=1, limit=800_000)
+    assert len(found["result"]["content"]) == 800_000
+    assert time.process_time() - started_s < 2, "as long as the file is, never its square"
 
 
 @pytest.mark.parametrize(

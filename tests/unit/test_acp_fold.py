@@ -258,6 +258,9 @@ def test_an_unknown_stop_reason_counts_as_end_turn_and_is_said_once(tmp_path: Pa
         ({"code": -32603, "message": "Overloaded"}, None),
         ({"code": 529, "message": "overloaded_error"}, None),
         ({"code": -32603, "message": "quota", "data": "RESOURCE_EXHAUSTED, retryDelay: 1500ms"}, 1.5),
+        ({"code": -32603, "message": "rate limit: try again in 500 milliseconds"}, 0.5),
+        ({"code": -32603, "message": "rate limit: retry after 5 minutes."}, 300.0),
+        ({"code": -32603, "message": "usage limit, 429: try again in 2 hours"}, 7200.0),
     ],
 )
 def test_provider_weather_is_recognised_in_errors(tmp_path: Path, error: dict[str, Any], wanted: float | None) -> None:

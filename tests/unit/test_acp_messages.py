@@ -220,7 +220,7 @@ def test_bytes_that_no_database_holds_are_made_even(tmp_path: Path) -> None:
     odd = "a\\ud800b\\u0000c\\ud83d\\ude00"
     update = f'{{"sessionUpdate": "agent_message_chunk", "content": {{"type": "text", "text": "{odd}"}}}}'
     made.raw(b'{"method": "session/update", "params": {"sessionId": "s1", "update": ' + update.encode() + b"}}\n")
-    made.raw(b'{"method": "_big", "params": {"n": 123456789012345678901234567890, "f": NaN}}\n')
+    made.raw(b'{"method": "_big", "params": {"n": 123456789012345678901234567890, "f": NaN, "g": 1e999}}\n')
     made.text("\udcff end")
     made.raw(b'{"method": "session/update", "params": {"sessionId": "s1", "update": {"sessionUpdate": ')
     made.raw(b'"agent_message_chunk", "content": {"type": "text", "text": "\xff\xc3("}}}}\n')
@@ -228,7 +228,9 @@ def test_bytes_that_no_database_holds_are_made_even(tmp_path: Path) -> None:
     text = made.core.of("candidate")[0]["output"]["text"]
     assert text == "a\ufffdb\ufffdc\U0001f600\ufffd end\ufffd\ufffd("
     text.encode()
-    assert made.core.of("item")[1]["update"]["params"] == {"n": "123456789012345678901234567890", "f": None}
+    assert made.core.of("item")[1]["update"]["params"] == {
+        "n": "123456789012345678901234567890", "f": None, "g": None,
+    }  # fmt: skip
 
 
 def test_a_line_that_is_too_long_is_bounded_and_a_request_in_it_is_refused(tmp_path: Path, monkeypatch: Any) -> None:

@@ -115,3 +115,10 @@ def test_each_trouble_of_a_row_rests_longer_and_a_calm_begins_anew() -> None:
     clock.now_s += second + CALM_S + 1
     assert rests.rest_s(order, Busy()) == first, "the same attempt, the same jitter"
     assert rests.rest_s(order, Busy(retry_after_s=10_000)) >= 10_000
+
+
+def test_an_agent_that_is_gone_from_the_settings_rests_like_any_other() -> None:
+    order = Order.__new__(Order)
+    for name, value in (("profile", "mine"), ("cookie", "c")):
+        object.__setattr__(order, name, value)
+    assert Rests(Agents, Time()).rest_s(order, Busy(retry_after_s=100)) >= 100

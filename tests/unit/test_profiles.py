@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphd.children.acp.quirks import QUIRKS
+from graphd.children.acp.weather import of_text
 from graphd.children.command.dialects import DIALECTS
 from graphd.children.drivers import OURS
 from graphd.children.environment import agent_environment
@@ -231,6 +232,33 @@ def test_a_cooldown_is_bounded_and_never_shorter_than_asked(in_row: int, seed: s
     assert rests_s <= 1.25 * max(asked_s, LONGEST_S)
     assert rests_s == cooldown_s(Weather(), in_row=in_row, seed=seed, retry_after_s=asked_s)
     assert 0 <= jitter(seed) < 1
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
+def test_an_answer_that_speaks_of_limits_is_no_weather(profile: Profile) -> None:
+    for answer in (
+        "The export is unavailable on the free plan, so I left it out.",
+        "The table shows the usage limits of each team; the highest is 12.",
+        "Retries are now counted, and the rate limit is read from the settings.",
+    ):
+        assert of_text(answer, profile.weather.patterns) is None, answer
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("codex", "You've hit your usage limit. Upgrade to Pro, or try again in 3 hours."),
+        ("codex", "stream error: The usage limit has been reached"),
+        ("codex", '{"error":{"type":"usage_limit_reached"}}'),
+        ("gemini", '{"error":{"code":503,"status":"UNAVAILABLE"}}'),
+        ("gemini", "got status: UNAVAILABLE. The model is not there now."),
+        ("claude", "Claude AI usage limit reached|1766000000"),
+    ],
+)
+def test_what_a_provider_says_when_it_is_busy_is_weather(name: str, said: str) -> None:
+    found = of_text(said, PROFILES[name].weather.patterns)
+    assert found is not None
+    assert found.kind == "weather"
 
 
 def test_a_cooldown_doubles_and_nodes_come_back_apart() -> None:

@@ -38,11 +38,19 @@ def test_a_workspace_lowers_and_never_raises(files: tuple[Path, Path]) -> None:
     assert load_settings(*files).detached_asks == "deny"
     files[1].write_text('{"concurrency": 9}')
     assert load_settings(*files).concurrency == 4
+    files[0].write_text('{"retention": {"days": 0}}')
+    files[1].write_text('{"retention": {"days": 30}, "memoryMb": 9999999}')
+    assert load_settings(*files).retention_days == 0, "0 is as low as it gets"
+    assert load_settings(*files).memory_mb == 0, "0 is three quarters of the machine's"
+    files[1].write_text('{"memoryMb": 1}')
+    assert load_settings(*files).memory_mb == 1
 
 
 @pytest.mark.parametrize(
     ("text", "line", "message", "hint"),
     [
+        ("[" * 100_000, 1, "not JSON", "mend"),
+        ('{"concurrency": ' + "1" * 5000 + "}", 1, "not JSON", "mend"),
         ('{\n "concurency": 3}', 2, "unknown key concurency", "concurrency"),
         ('{"retention":\n {"day": 3}}', 2, "unknown key retention.day", "retention.days"),
         ('{"concurrency": "3"}', 1, "must be of type int", '"3"'),

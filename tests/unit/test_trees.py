@@ -60,6 +60,28 @@ def test_a_patch_has_changed_new_and_deleted_files_and_none_that_is_ignored(repo
     assert git(repository, "stash", "list") == ""
 
 
+def test_no_hook_of_the_repository_is_run(repository: Path, folder: Path, tmp_path: Path) -> None:
+    for name in ("post-index-change", "reference-transaction"):
+        hook = repository / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran-{name}\n")
+        hook.chmod(0o755)
+    take_start(folder, repository)
+    change(repository)
+    take_end(folder)
+    assert "+more" in patch(folder, is_live=False)
+    assert list(tmp_path.glob("ran-*")) == []
+
+
+def test_a_folder_with_a_name_of_two_lines_has_no_tree_and_says_so(tmp_path: Path, folder: Path) -> None:
+    root = tmp_path / "one\ntwo"
+    root.mkdir()
+    git(root, "init", "-q")
+    take_start(folder, root)
+    with pytest.raises(NoPatch, match="more than one line"):
+        patch(folder, is_live=True)
+
+
 def test_the_patch_takes_the_work_back(repository: Path, folder: Path) -> None:
     take_start(folder, repository)
     change(repository)

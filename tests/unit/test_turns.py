@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from graphd.base.refusal import Refused
-from graphd.core.commands import AgentAsk, AttemptSaid, Cancel, ChildAsk, DaemonStarted, Respond, Revoke
+from graphd.core.commands import AgentAsk, AttemptSaid, Cancel, ChildAsk, DaemonStarted, Pause, Respond, Resume, Revoke
 from graphd.core.events import AnswerAsk, StopAttempt
 from graphd.core.model import Ask, Attempt, Graph, Node, Output
 from graphd.core.policy import Leave
@@ -233,6 +233,25 @@ def test_an_agent_that_a_signal_ended_is_lost_and_its_session_goes_on() -> None:
     assert (talk.attempt.number, talk.attempt.resumes) == (2, 1)
     talk.drive.run(ended(talk.graph, "a", "failed", failure_class="exec_failed", signal=9))
     assert talk.node.state == "failed", "it died before it had a session: nothing can go on"
+
+
+def test_an_attempt_that_came_to_nothing_leaves_the_session_to_the_next_one() -> None:
+    """Put back before it acted, or paused before its session stood: what it was to go on with still goes on."""
+    talk = Talk()
+    talk.say(session="s1")
+    talk.drive.run(ended(talk.graph, "a", "lost"))
+    assert (talk.attempt.number, talk.attempt.resumes) == (2, 1)
+    talk.drive.run(ended(talk.graph, "a", "put_back", reason="its program was gone"))
+    assert (talk.attempt.number, talk.attempt.resumes) == (3, 1)
+    talk.drive.run(ended(talk.graph, "b"))
+    talk.drive.run(Pause(G, "stop"))
+    talk.drive.run(ended(talk.graph, "a", "failed", failure_class="exec_failed"))
+    talk.drive.run(Resume(G))
+    assert (talk.attempt.number, talk.attempt.resumes) == (4, 1)
+    talk.say(session="s1")
+    talk.drive.run(ended(talk.graph, "a", "put_back"))
+    talk.drive.tick(60_000)
+    assert (talk.attempt.number, talk.attempt.resumes) == (5, 1)
 
 
 def test_a_word_about_an_attempt_that_is_stopping_changes_nothing() -> None:

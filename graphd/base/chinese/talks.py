@@ -4,6 +4,7 @@ from typing import Final
 
 TEXTS: Final[dict[str, str]] = {
     "there is no driver {name}": "没有驱动 {name}",
+    "the driver {name} can't be loaded: {trouble}": "无法加载驱动 {name}:{trouble}",
     "the profile {profile} names no command": "配置 {profile} 没有写明命令",
     "the folder {folder} is no absolute path": "文件夹 {folder} 不是绝对路径",
     "the agent asks to use a tool": "代理请求使用一个工具",

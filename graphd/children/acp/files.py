@@ -87,9 +87,9 @@ def _read(root: Path, parts: tuple[str, ...], params: dict[str, Any]) -> str:
     first, count = _number(params, "line"), _number(params, "limit")
     with os.fdopen(_open(root, parts, os.O_RDONLY), "rb") as file:
         if first is None and count is None:
-            content = file.read(READ_LIMIT_BYTES + 1)
+            content = bytearray(file.read(READ_LIMIT_BYTES + 1))
         else:
-            content = b""
+            content = bytearray()
             for number, line in enumerate(iter(lambda: file.readline(READ_LIMIT_BYTES + 1), b""), 1):
                 if count is not None and number >= max(first or 1, 1) + count:
                     break

@@ -25,12 +25,13 @@ _TOO_LONG: Final = re.compile(
     r"maximum context|input is too long|too many tokens in",
     re.IGNORECASE,
 )
+_SECONDS: Final = (("milli", 0.001), ("ms", 0.001), ("m", 60.0), ("s", 1.0), ("h", 3600.0), ("d", 86_400.0))
+"""A unit by its beginning, the first that fits."""
+_TIME: Final = r"(\d+(?:\.\d+)?)\s*(milliseconds?|ms|min(?:ute)?s?|m|sec(?:ond)?s?|s|hours?|h|days?|d)?"
 _RETRY: Final = (
-    re.compile(r"retry[-_ ]?after[\"']?\s*[:=]?\s*[\"']?(\d+(?:\.\d+)?)\s*(ms|m|s)?(?![\w.])", re.IGNORECASE),
-    re.compile(r"retry[-_ ]?delay[\"']?\s*[:=]\s*[\"']?(\d+(?:\.\d+)?)\s*(ms|m|s)?(?![\w.])", re.IGNORECASE),
-    re.compile(
-        r"(?:try again|retry|retrying) in (\d+(?:\.\d+)?)\s*(ms|m|s|seconds?|minutes?|milliseconds?)?", re.IGNORECASE
-    ),
+    re.compile(rf"retry[-_ ]?after[\"']?\s*[:=]?\s*[\"']?{_TIME}(?!\w|\.\d)", re.IGNORECASE),
+    re.compile(rf"retry[-_ ]?delay[\"']?\s*[:=]\s*[\"']?{_TIME}(?!\w|\.\d)", re.IGNORECASE),
+    re.compile(rf"(?:try again|retry|retrying) in {_TIME}", re.IGNORECASE),
 )
 _LOGIN: Final = re.compile(
     r"\b401\b|unauthori[sz]ed|authentication required|invalid api key|not logged in", re.IGNORECASE
@@ -89,7 +90,7 @@ def _retry_after_s(text: str) -> float | None:
     for pattern in _RETRY:
         if found := pattern.search(text):
             unit = (found[2] or "s").lower()
-            factor = 0.001 if unit.startswith(("ms", "milli")) else 60.0 if unit.startswith("m") else 1.0
+            factor = next(seconds for beginning, seconds in _SECONDS if unit.startswith(beginning))
             return min(float(found[1]) * factor, RETRY_LIMIT_S)
     return None
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 LINE_LIMIT: Final = 16 << 20
 """Bytes of one line that are read. A longer one can't be a message of use; a request in it is refused by its head."""
 NOISE_LIMIT: Final = 2000
-_ODD: Final = re.compile(rb"\\u[dD][89a-fA-F]|\d{19}|\\u0000|NaN|Infinity")
+_ODD: Final = re.compile(rb"\\u[dD][89a-fA-F]|\d{19}|\d[eE]\+?\d{3}|\\u0000|NaN|Infinity")
 _LONE: Final = re.compile("[\ud800-\udfff]")
 _HEAD: Final = re.compile(rb'"id"\s*:\s*(-?\d{1,15}|"[^"\\]{1,200}")')
 _METHOD: Final = re.compile(rb'"method"\s*:\s*"')
@@ -19,16 +19,20 @@ _METHOD: Final = re.compile(rb'"method"\s*:\s*"')
 
 def messages(line: bytes) -> list[dict[str, Any]]:
     """The messages of a line: one, those of a batch, or none."""
+    value = value_of(line)
+    found = value if isinstance(value, list) else [value]
+    return [message for message in found if isinstance(message, dict) and ("method" in message or "id" in message)]
+
+
+def value_of(line: bytes) -> Any:
+    """The object or array that a line is, made so that the database and every client can hold it; else None."""
     if line.lstrip()[:1] not in (b"{", b"["):
-        return []
+        return None
     try:
         value = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        return []
-    if _ODD.search(line):
-        value = _even(value, 100)
-    found = value if isinstance(value, list) else [value]
-    return [message for message in found if isinstance(message, dict) and ("method" in message or "id" in message)]
+        return None
+    return _even(value, 100) if _ODD.search(line) else value
 
 
 def overlong_request(line: bytes) -> str | None:

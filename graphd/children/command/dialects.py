@@ -94,10 +94,12 @@ def _says(turn: Turn, text: str) -> Made:
     return [("item", {"kind": "text", "text": text[:ITEM_LIMIT]})] if text else []
 
 
-def _uses(turn: Turn, tool: str) -> Made:
+def _uses(turn: Turn, tool: str, status: str = "completed") -> Made:
+    """A tool call: told when it is over, or, as `status` says, before."""
     turn.tool_calls += 1
     turn.has_acted = True
-    return [("item", {"kind": "tool", "tool": tool[:256]}), usage(turn)]
+    row = {"id": str(turn.tool_calls), "title": tool[:256], "status": status}
+    return [("item", {"kind": "tool", "tool": row}), usage(turn)]
 
 
 def usage(turn: Turn) -> tuple[str, dict[str, Any]]:
@@ -130,7 +132,7 @@ def claude(event: Event, turn: Turn) -> Made:
             if text_at(part, "type") == "text":
                 made += _says(turn, text_at(part, "text"))
             elif text_at(part, "type") == "tool_use":
-                made += _uses(turn, text_at(part, "name"))
+                made += _uses(turn, text_at(part, "name"), "pending")
     elif kind == "result":
         made += _claude_result(event, turn)
     return made
@@ -255,7 +257,7 @@ def gemini(event: Event, turn: Turn) -> Made:
         made += _says(turn, text_at(event, "content"))
     elif kind == "tool_use":
         turn.begins_anew = True
-        made += _uses(turn, text_at(event, "tool_name"))
+        made += _uses(turn, text_at(event, "tool_name"), "pending")
     elif kind == "result":
         turn.tokens = int(number_at(event, "stats", "total_tokens")) or turn.tokens
         made.append(usage(turn))

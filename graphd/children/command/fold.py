@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from graphd.base.text import t
 from graphd.children.acp.weather import of_error
+from graphd.children.acp.wire import value_of
 from graphd.children.command.dialects import DIALECTS, SAID_LIMIT, Trouble, Turn
 from graphd.children.driver import Ending, Fact, Monologue, Order
 from graphd.children.environment import write_private
@@ -56,10 +57,7 @@ class CommandFold(Monologue):
         return facts
 
     def _read(self, line: bytes) -> list[tuple[str, dict[str, Any]]]:
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            event = None
+        event = value_of(line)
         if not isinstance(event, dict):
             said = line.decode("utf-8", "replace").strip()
             self.turn.said = f"{self.turn.said}\n{said}".strip()[-SAID_LIMIT:]

@@ -24,9 +24,17 @@ CLAUDE_MODELS: Final = Models("opus", "sonnet", "haiku")
 GEMINI_MODELS: Final = Models("gemini-2.5-pro", "gemini-2.5-flash", "gemini-2.5-flash")
 CLAUDE_WEATHER: Final = Weather(("overloaded_error", "rate_limit_error", r"usage limit reached"))
 CODEX_WEATHER: Final = Weather(
-    (r"usage.?limit", r"stream disconnected before completion", r"exceeded retry limit", r"experiencing high demand")
+    (
+        r"hit your usage.?limit",
+        r"usage.?limit(?: has been)?.reached",
+        r"stream disconnected before completion",
+        r"exceeded retry limit",
+        r"experiencing high demand",
+    )  # fmt: skip
 )
-GEMINI_WEATHER: Final = Weather(("RESOURCE_EXHAUSTED", "UNAVAILABLE", r"exhausted your (?:daily )?(?:quota|capacity)"))
+GEMINI_WEATHER: Final = Weather(
+    ("RESOURCE_EXHAUSTED", r"status\W{1,6}UNAVAILABLE", r"exhausted your (?:daily )?(?:quota|capacity)")
+)
 OPENCODE_WEATHER: Final = Weather(("AI_RetryError", "ProviderOverloaded", "ServiceUnavailable"))
 
 OPENCODE: Final = Profile(

@@ -43,7 +43,9 @@ class Models:
 
 @dataclass(slots=True, frozen=True)
 class Weather:
-    """How an agent says that its provider is busy: patterns over the text of an error, without regard to case."""
+    """How an agent says that its provider is busy: patterns over the text of an error, without regard to case. They are
+    looked for in short answers too, so they must be words of an error, never words that an answer may well have.
+    """
 
     patterns: tuple[str, ...] = ()
     exit_codes: tuple[int, ...] = ()
