@@ -28,11 +28,12 @@ from graphd.core.policy import Leave
 from graphd.core.tape import Tape
 from graphd.daemon.agents import AgentWatch, Served
 from graphd.daemon.claim import claimed
+from graphd.daemon.live_settings import LiveSettings
 from graphd.daemon.log import log
 from graphd.daemon.orders import House, build_order
 from graphd.daemon.recovery import sweep
 from graphd.daemon.rests import Rests
-from graphd.daemon.settings import Settings, SettingsRefused, load_settings
+from graphd.daemon.settings import Settings, SettingsRefused
 from graphd.daemon.supervisor import Printed, Supervisor
 from graphd.daemon.talking import is_close, speech
 from graphd.daemon.watch import FolderWatch
@@ -53,7 +54,7 @@ class Daemon:
 
     def __init__(
         self, *, database: Database, log_store: Log, writer: Writer, supervisor: Supervisor, workspace: Path,
-        folder: Path, clock: Clock, settings: "LiveSettings", around: "Around", capacity: Callable[[], Capacity],
+        folder: Path, clock: Clock, settings: LiveSettings, around: "Around", capacity: Callable[[], Capacity],
     ) -> None:  # fmt: skip
         self._database = database
         self._log = log_store
@@ -359,7 +360,7 @@ def _driver_of(settings: Settings, profile: str) -> Driver:
 class Around:
     """What the supervisor reads of committed state and of the settings."""
 
-    def __init__(self, state: State, settings: "LiveSettings", clock: Clock) -> None:
+    def __init__(self, state: State, settings: LiveSettings, clock: Clock) -> None:
         self._state = state
         self._settings = settings
         self.rest_s = Rests(lambda: settings.now.agents, clock).rest_s
@@ -379,44 +380,18 @@ class Around:
     def leave(self, order: Order) -> Leave:
         """What an attempt may do by itself."""
         writes = self._state.graphs[order.graph].nodes[order.node].definition.writes
-        detached: Literal["wait", "deny"] = "deny" if self._settings.now.detached_asks == "deny" else "wait"
+        now = self._settings.now
+        detached: Literal["wait", "deny"] = "deny" if now.detached_asks == "deny" else "wait"
         return Leave(
-            order.permissions or "edit", str(order.cwd), writes, detached=detached, is_attended=self.is_attended()
-        )
+            order.permissions or "edit", str(order.cwd), writes, now.denied, now.asked, now.allowed, detached=detached,
+            is_attended=self.is_attended(),
+        )  # fmt: skip
 
 
 async def _retain(log_store: Log, ended_before_ms: int) -> None:
     """Once a start, beside the work: a store that refuses is asked at the next one, and by its own daemon."""
     with contextlib.suppress(Refused, StaleDaemon):
         await log_store.retain(ended_before_ms=ended_before_ms)
-
-
-class LiveSettings:
-    """The settings in force, and their files."""
-
-    def __init__(self, user_file: Path, workspace_file: Path) -> None:
-        self._files = (user_file, workspace_file)
-        self.now = Settings()
-        self.trouble: SettingsRefused | None = None
-        self.reload()
-
-    @property
-    def folders(self) -> list[Path]:
-        """Where the files lie."""
-        return [path.parent for path in self._files]
-
-    def reload(self) -> bool:
-        """Read the files; a bad one keeps the last good settings. True where they changed."""
-        try:
-            fresh = load_settings(*self._files)
-        except SettingsRefused as refusal:
-            self.trouble = refusal
-            log("settings_refused", path=str(refusal.path), line=refusal.line, message=refusal.message)
-            return False
-        self.trouble = None
-        is_changed = fresh != self.now
-        self.now = fresh
-        return is_changed
 
 
 def replay(state: State, event: Event) -> None:

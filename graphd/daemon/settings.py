@@ -16,6 +16,7 @@ from graphd.children.profiles import Models
 from graphd.children.profiles.choosing import Agents
 from graphd.daemon.agent_settings import GROUPS, Row, with_agents, with_workers
 from graphd.daemon.agent_settings import SettingsRefused as SettingsRefused
+from graphd.daemon.permission_rules import read_rules
 
 
 @dataclass(slots=True, frozen=True)
@@ -30,6 +31,9 @@ class Settings:
     ask_parent_s: float = 120
     keepers_restart_daemon: bool = True
     detached_asks: str = "wait"
+    denied: tuple[str, ...] = ()  # rules of `core.policy`, as are the next two
+    asked: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
     retention_days: int = 30
     transcript_mb: int = 64
     workspace_mb: int = 4096
@@ -50,7 +54,7 @@ class Key:
     kind: type
     low: float = 0
     high: float = 1e9
-    workspace: str = "nothing"  # nothing, lower, choose
+    workspace: str = "nothing"  # nothing, lower, choose, add
     choices: tuple[str, ...] = ()
 
 
@@ -63,6 +67,9 @@ KEYS: tuple[Key, ...] = (
     Key("askParentSeconds", "ask_parent_s", float, 0, 86_400),
     Key("keepersRestartDaemon", "keepers_restart_daemon", bool),
     Key("asks.detached", "detached_asks", str, workspace="lower", choices=("wait", "deny")),
+    Key("permissions.deny", "denied", list, workspace="add"),
+    Key("permissions.ask", "asked", list),
+    Key("permissions.allow", "allowed", list),
     Key("retention.days", "retention_days", int, 0, 36_500, "lower"),
     Key("retention.transcriptMb", "transcript_mb", int, 1, 1e6, "lower"),
     Key("retention.workspaceMb", "workspace_mb", int, 1, 1e7, "lower"),
@@ -77,7 +84,11 @@ _BY_PATH = {key.path: key for key in KEYS}
 
 def load_settings(user_file: Path, workspace_file: Path) -> Settings:
     """Read both files. Raises SettingsRefused; a missing file says nothing."""
-    users, workspaces = read_rows(user_file), read_rows(workspace_file)
+    return combined(read_rows(user_file), read_rows(workspace_file), user_file)
+
+
+def combined(users: list[Row], workspaces: list[Row], user_file: Path) -> Settings:
+    """What the rows of both files come to. Raises SettingsRefused."""
     settings = Settings()
     for row in users:
         if row.path[0] not in GROUPS:
@@ -95,6 +106,9 @@ def _lowered(settings: Settings, row: Row, user_file: Path) -> Settings:
     held = getattr(settings, key.field)
     if key.workspace == "nothing":
         raise _not_the_workspaces(row, user_file)
+    if key.workspace == "add":
+        both: Any = tuple(dict.fromkeys((*held, *value)))
+        return replace(settings, **{key.field: both})
     is_lower = value == "deny" if key.choices else key.workspace == "choose" or held == 0 or value <= held
     return replace(settings, **{key.field: value}) if is_lower else settings
 
@@ -172,6 +186,8 @@ def key_of(row: Row) -> Key:
 
 def _checked(row: Row) -> Any:
     key, value = key_of(row), row.value
+    if key.kind is list:
+        return read_rules(row)
     is_number = key.kind in (int, float) and isinstance(value, int | float) and not isinstance(value, bool)
     if key.kind is int and isinstance(value, float):
         is_number = False
