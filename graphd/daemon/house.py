@@ -20,17 +20,18 @@ from graphd.base.refusal import Refused
 from graphd.children.driver import Driver, Order, RunFactory
 from graphd.children.drivers import DriverMissing, driver_of
 from graphd.children.environment import EnvironmentMissing, load, snapshot
+from graphd.children.session_lock import FOLDER, remove_free
 from graphd.core.commands import Capacity, DaemonStarted, Done, Request, Tick
 from graphd.core.events import AttemptKey, Change, Event
 from graphd.core.evolve import evolve
-from graphd.core.model import State
+from graphd.core.model import Attempt, State
 from graphd.core.policy import Leave
 from graphd.core.tape import Tape
 from graphd.daemon.agents import AgentWatch, Served
 from graphd.daemon.claim import claimed
 from graphd.daemon.live_settings import LiveSettings
 from graphd.daemon.log import log
-from graphd.daemon.orders import House, build_order
+from graphd.daemon.orders import House, build_order, session_lock
 from graphd.daemon.recovery import sweep
 from graphd.daemon.rests import Rests
 from graphd.daemon.settings import Settings, SettingsRefused
@@ -55,6 +56,7 @@ class Daemon:
     def __init__(
         self, *, database: Database, log_store: Log, writer: Writer, supervisor: Supervisor, workspace: Path,
         folder: Path, clock: Clock, settings: LiveSettings, around: "Around", capacity: Callable[[], Capacity],
+        house: House,
     ) -> None:  # fmt: skip
         self._database = database
         self._log = log_store
@@ -63,6 +65,7 @@ class Daemon:
         self._settings = settings
         self._around = around
         self._capacity = capacity
+        self._house = house
         self.workspace = workspace
         self.folder = folder
         self.clock = clock
@@ -116,14 +119,17 @@ class Daemon:
         log_store = Log(database, clock=clock)
         state = await log_store.load(replay)
         house = House(
-            folder=folder, store=database.store, epoch=database.epoch, restart_argv=restart_argv,
+            folder=folder, sessions=folder.parent / FOLDER, store=database.store, epoch=database.epoch,
+            restart_argv=restart_argv,
             load_environment=functools.lru_cache(maxsize=8)(lambda name: environment_of(folder, name)),
         )  # fmt: skip
 
         served = Served(lambda: settings.now.agents)
 
         def capacity() -> Capacity:
-            return served.capacity(settings.now)._replace(is_attended=around.is_attended(), held=frozenset(around.held))
+            return served.capacity(settings.now)._replace(
+                is_attended=around.is_attended(), held=frozenset(around.held), elsewhere=frozenset(around.elsewhere)
+            )
 
         writer = Writer(
             state, commit=log_store.commit, capacity=capacity, clock=clock, requests=await log_store.requests(),
@@ -145,7 +151,7 @@ class Daemon:
         )  # fmt: skip
         daemon = cls(
             database=database, log_store=log_store, writer=writer, supervisor=supervisor, workspace=workspace,
-            folder=folder, clock=clock, settings=settings, around=around, capacity=capacity,
+            folder=folder, clock=clock, settings=settings, around=around, capacity=capacity, house=house,
         )  # fmt: skip
         await daemon._watch_agents(served, house, state, tasks)
         writer.on_effects = supervisor.carry_out
@@ -159,6 +165,7 @@ class Daemon:
         await daemon.execute(Request(started))
         old_ms = clock.now_ms() - settings.now.retention_days * DAY_MS
         tasks.create_task(_retain(log_store, old_ms))
+        tasks.create_task(asyncio.to_thread(remove_free, house.sessions))
         return daemon
 
     # ---- what the server asks -------------------------------------------------------------------------------------
@@ -241,6 +248,10 @@ class Daemon:
         """It may be started again, and is where it can."""
         self._around.held.discard((graph, node))
         self._supervisor.tick()
+
+    def session_lock(self, attempt: Attempt) -> Path:
+        """What whoever opens the session of an attempt locks before."""
+        return session_lock(self._house, self._settings.now.agents, attempt)
 
     @property
     def capacity(self) -> Capacity:
@@ -366,6 +377,7 @@ class Around:
         self.rest_s = Rests(lambda: settings.now.agents, clock).rest_s
         self.is_attended: Callable[[], bool] = lambda: False
         self.held: set[tuple[str, str]] = set()
+        self.elsewhere: set[tuple[str, str]] = set()
 
     def is_close(self, graph: str, attempt: AttemptKey) -> bool:
         """Its end is wanted because its result is accepted."""
