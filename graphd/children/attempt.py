@@ -32,6 +32,7 @@ from graphd.children.driver import Driver, Launch, Order
 from graphd.children.environment import child_environment, sync_folder
 from graphd.children.identity import is_locked
 from graphd.children.results import ERR_LIMIT
+from graphd.children.session_lock import wanted_lock
 
 JOURNAL_LIMIT = 64 << 20
 RESTART_DELAYS_S = (1.0, 5.0, 30.0)
@@ -127,6 +128,7 @@ def _launch_spec(order: Order, launch: Launch) -> dict[str, Any]:
         "v": 1,
         "argv": launch.argv,
         "stdin": launch.stdin,
+        "sessionLock": wanted_lock(order),
         "cwd": str(order.cwd),
         "env": child_environment(
             order.environment,

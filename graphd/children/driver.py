@@ -78,6 +78,8 @@ class Order:
     mode: str | None = None
     thinking: str | None = None
     permissions: Permissions | None = None
+    sessions: Path | None = None
+    """Where the locks of child sessions lie; None: they are not locked."""
     resume_session: str | None = None
     """The child session of an earlier attempt, whose tree is proven dead."""
     interrupted: str | None = None

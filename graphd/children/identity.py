@@ -20,6 +20,7 @@ from typing import Any, Final
 from graphd.base.failpoints import failpoint
 from graphd.base.text import t
 from graphd.children.keeping.tree import Seen, below, look_at, look_at_all, signal_exactly
+from graphd.core.model import Identity
 
 COOKIE: Final = b"GRAPHD_ATTEMPT="
 KILL_ROUNDS: Final = 50
@@ -93,6 +94,14 @@ def read_identity(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def identity_of(standing: dict[str, Any]) -> Identity:
+    """What a keeper says of its agent when it is attached to."""
+    return Identity(
+        standing["bootId"], standing["pidNamespace"], standing["agentPid"], standing["agentStart"],
+        standing["keeperPid"],
+    )  # fmt: skip
 
 
 def proof_of_death(folder: Path, cookie: str) -> Proof:

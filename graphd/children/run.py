@@ -28,13 +28,14 @@ from graphd.children.driver import (
 )
 from graphd.children.environment import keeper_environment
 from graphd.children.escalation import Wanted, escalate, watch_start
-from graphd.children.identity import Alive, Dead, Unknown, end_survivors, is_locked, read_identity
+from graphd.children.identity import Alive, Dead, Unknown, end_survivors, identity_of, is_locked, read_identity
 from graphd.children.journal import Decoder, Header, JournalBroken, Record, read_err, read_header, read_records
 from graphd.children.keeping.files import OUT
 from graphd.children.link import AttachRefused, CallRefused, KeeperSilent, Link, LinkLost
 from graphd.children.looking import look_again
 from graphd.children.outbox import Outbox
 from graphd.children.results import ERR_LIMIT
+from graphd.children.session_lock import SessionHold
 from graphd.children.shell import ShellDriver
 from graphd.children.sink import CaptureShort
 from graphd.children.spawn import KeeperProcess, spawn_keeper, word_or_stop
@@ -42,7 +43,7 @@ from graphd.children.steady import to_its_end
 from graphd.children.submitting import submitted
 from graphd.children.trees import trees_at_end, trees_at_start
 from graphd.core.commands import AttemptEnded, Busy
-from graphd.core.model import Identity, Spent
+from graphd.core.model import Spent
 from graphd.core.talk import render
 from graphd_protocol.states import AttemptOutcome, FailureClass
 
@@ -80,6 +81,7 @@ class KeptRun:
         self._cursor = cursor
         self.outbox = Outbox()
         self._wanted = Wanted()
+        self._session = SessionHold(order, self._wanted)
         self._changed = asyncio.Event()
         self._keeper: KeeperProcess | None = None
         self._link: Link | None = None
@@ -206,6 +208,8 @@ class KeptRun:
                 self._keeper.kill()
                 return self._ended("put_back", reason=t("stopped before it was started"))
             code = await self._keeper.gone()
+            if word == "taken":
+                return self._ended("put_back", reason=t("another process has its session open"))
             if code > 0:
                 return self._ended("failed", "exec_failed", t("its keeper failed: {log}", log=keeper_log(folder)))
             return self._ended("put_back", reason=t("its keeper ended before it began"))
@@ -280,13 +284,6 @@ class KeptRun:
         if standing["end"] < self._cursor[0]:
             return await self._end_kept(link, t("its journal is shorter than what is known of it"))
         self._stalled_end = standing["end"] if standing["stalled"] else None
-        identity = Identity(
-            standing["bootId"],
-            standing["pidNamespace"],
-            standing["agentPid"],
-            standing["agentStart"],
-            standing["keeperPid"],
-        )
         pump = asyncio.create_task(self._pump(link))
         assert self._fold is not None  # noqa: S101  made by `_prepare_fold`
         ending = escalate(
@@ -294,11 +291,11 @@ class KeptRun:
         )
         watching = watch_start(self._wanted, self._fold, self._changed)
         timing = self._deadline.watch(standing["startedNs"] / 1e9, self._report.deadline)
-        beside = (timing, ending, watching, self.outbox.send_over(link))
+        beside = (timing, ending, watching, self.outbox.send_over(link), self._session.hold_over(link))
         tasks: list[asyncio.Task[Any]] = [pump, *(asyncio.create_task(step) for step in beside)]
         self._is_following = True
         try:
-            await self._report.identified(identity)
+            await self._report.identified(identity_of(standing))
             while not pump.done():
                 done, _ = await asyncio.wait(
                     [task for task in tasks if not task.done()], return_when=asyncio.FIRST_COMPLETED
@@ -353,7 +350,9 @@ class KeptRun:
     async def _take(self, records: list[Record]) -> None:
         assert self._fold is not None  # noqa: S101  made by `_prepare_fold`
         for record in records:
-            facts = tuple(fact for fact in self._fold.feed(record) if fact.position > self._cursor)
+            made = self._fold.feed(record)
+            self._session.opened(made)
+            facts = tuple(fact for fact in made if fact.position > self._cursor)
             self._changed.set()
             if facts and self._on_facts is not None:
                 if any(fact.kind == "candidate" for fact in facts):
@@ -439,6 +438,7 @@ class KeptRun:
             )
         if self._wanted.overdue is not None and ending.outcome != "achieved":
             ending = Ending("failed", "exec_failed", self._wanted.overdue)
+            record = {**record, "signal": None}  # it was ours: no death to go on after
         return self._ended(
             ending.outcome, ending.failure_class, ending.reason, record=record, ending=ending, spent=spent
         )

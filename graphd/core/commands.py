@@ -456,3 +456,4 @@ class Capacity(NamedTuple):
     memory_mb: int | None = None
     memory_mb_of: tuple[tuple[str, int], ...] = ()
     held: frozenset[tuple[str, str]] = frozenset()  # (graph, node id): a person has its session
+    elsewhere: frozenset[tuple[str, str]] = frozenset()  # the same: another process has it, for all that is known

@@ -211,3 +211,19 @@ def is_unchecked(graph: Graph, node: Node) -> bool:
     """Its worker's result is there, and goes on with the check of it: no worker starts anew."""
     worker = graph.attempts.get((node.id, "worker", node.last_number))
     return worker is not None and worker.outcome == "achieved" and node.candidate is not None and not is_judged(node)
+
+
+def last_begun(graph: Graph, node: Node) -> Attempt | None:
+    """The last attempt of its worker that came to something: as if later ones had never been, its session can go on."""
+    for number in range(node.last_number, 0, -1):
+        attempt = graph.attempts.get((node.id, "worker", number))
+        if attempt is None or not _came_to_nothing(attempt):
+            return attempt
+    return None
+
+
+def _came_to_nothing(attempt: Attempt) -> bool:
+    """It left the session that it was to go on with as it was."""
+    if attempt.outcome == "paused":
+        return attempt.resumes is not None and attempt.child_session is None
+    return attempt.outcome == "put_back"

@@ -5,6 +5,7 @@ That it is not started meanwhile is `Capacity.held`: volatile, for as long as th
 
 from graphd.base.text import t
 from graphd.core.commands import Hold
+from graphd.core.derive import last_begun
 from graphd.core.draft import Draft
 from graphd.core.model import Attempt, Graph, Node
 from graphd.core.settle import conclude
@@ -18,7 +19,7 @@ def hold(draft: Draft, command: Hold) -> None:
     graph = draft.graph
     admit(graph, "hold")
     node = find_node(graph, command.node)
-    attempt = graph.attempts.get((node.id, "worker", node.last_number))
+    attempt = last_begun(graph, node)
     live = [key for key in graph.live if key[0] == node.id]
     if attempt is None or attempt.child_session is None or not _can_pause(node, attempt, live):
         raise refuse_transition(

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+from graphd.base.text import Text, t
 from graphd_protocol.states import Permissions
 
 Word = Literal["allow", "ask", "deny"]
@@ -19,6 +20,10 @@ Scope = tuple[str, str, str, str]
 
 CHANGES: Final = frozenset({"edit", "move", "delete"})
 HARMLESS: Final = frozenset({"read", "search", "think"})
+TOOL_KINDS: Final = ("read", "search", "think", "fetch", "edit", "move", "delete", "execute", "switch_mode", "other")
+WHOLE_KINDS: Final = frozenset({"think", "fetch", "switch_mode"})
+"""Their requests name no path and no command: a rule is about all of them, or none."""
+RULE_LIMIT: Final = 500
 READERS: Final = frozenset(
     {"basename", "cat", "cmp", "cut", "df", "diff", "dirname", "du", "echo", "file", "grep", "head", "jq", "ls", "nl"}
     | {"md5sum", "pwd", "readlink", "realpath", "rg", "sha256sum", "sort", "stat", "tail", "tr", "tree", "true", "wc"}
@@ -33,12 +38,13 @@ WRITING_OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "git": ("-O", "--open", "--out", "--ext", "--textconv"),
 }
 _SHELL_MEANS: Final = re.compile(r"[;&|<>`$\n\r(){}*?!~#\\]")
+_SHELL_JOINS: Final = re.compile(r"[;&|`$\n\r(){}]+")
 
 
 class Leave(NamedTuple):
     """What an attempt may do, and who could be asked: frozen with its order.
 
-    `globs` are (deny, ask, allow) as `toolKind:glob`; `writes` bounds edits inside `root`.
+    `deny`, `ask` and `allow` are a person's own rules, `toolKind:glob`; `writes` bounds edits inside `root`.
     """
 
     permissions: Permissions = "edit"
@@ -61,10 +67,11 @@ class Ruling(NamedTuple):
 def permit(action: dict[str, Any], leave: Leave, *, scopes: Sequence[Scope] = ()) -> Ruling:
     """What becomes of a permission that an agent asks for. `action`: toolKind, paths, command."""
     kind = str(action.get("toolKind") or "other")
-    for word, globs in (("deny", leave.deny), ("ask", leave.ask), ("allow", leave.allow)):
-        for glob in globs:
-            if _covers(glob, kind, action, leave):
-                return Ruling(_word(word), f"{word} {glob}")
+    for word, rules in (("deny", leave.deny), ("ask", leave.ask), ("allow", leave.allow)):
+        is_about = _covers if word == "allow" else _touches
+        for rule in rules:
+            if is_about(rule, kind, action, leave):
+                return Ruling(_word(word), f"{word} {rule}")
     for scope_kind, glob, word, ask in scopes:
         if scope_kind == kind and _covers(f"{kind}:{glob}", kind, action, leave):
             return Ruling(_word(word), ask)
@@ -133,8 +140,24 @@ def glob_of(action: dict[str, Any]) -> str | None:
     return posixpath.join(posixpath.dirname(paths[0]), "**")
 
 
+def rule_reason(rule: str) -> Text | None:
+    """Why a text is no rule of the form `toolKind` or `toolKind:glob`; None where it is one."""
+    kind, colon, glob = rule.partition(":")
+    if len(rule) > RULE_LIMIT or not rule.isprintable():
+        return t("a rule is a line of 1 to {limit} characters", limit=RULE_LIMIT)
+    if kind not in ("*", *TOOL_KINDS):
+        return t("{kind!r} is no tool kind; there are *, {kinds}", kind=kind, kinds=", ".join(TOOL_KINDS))
+    if colon and not glob.strip():
+        return t("nothing stands behind the colon; {kind} alone is about all of that kind", kind=kind)
+    if glob and kind in WHOLE_KINDS:
+        return t("{kind} names neither path nor command: write {kind} alone", kind=kind)
+    if kind != "execute" and ".." in glob.split("/"):
+        return t("a path in a rule has no .. in it: it would fit nothing")
+    return None
+
+
 def _covers(rule: str, kind: str, action: dict[str, Any], leave: Leave) -> bool:
-    """Whether `toolKind:glob` (or `*:glob`) is about all of this action."""
+    """Whether `toolKind:glob` (or `*:glob`) is about all of this action: what allows must."""
     rule_kind, _, glob = rule.partition(":")
     if rule_kind not in ("*", kind):
         return False
@@ -142,11 +165,30 @@ def _covers(rule: str, kind: str, action: dict[str, Any], leave: Leave) -> bool:
         return True
     if kind == "execute":
         command = str(action.get("command") or "")
-        is_one = not _SHELL_MEANS.search(command)
-        return is_one and (fnmatch.fnmatchcase(command, glob) or f"{command} *" == glob)
+        return not _SHELL_MEANS.search(command) and _is_command(command, glob)
     paths = _paths(action)
-    absolute = glob if glob.startswith("/") else posixpath.join(leave.root, glob)
-    return bool(paths) and all(matches(path, absolute) for path in paths)
+    return bool(paths) and all(matches(path, _absolute(glob, leave)) for path in paths)
+
+
+def _touches(rule: str, kind: str, action: dict[str, Any], leave: Leave) -> bool:
+    """Whether a rule is about any part of this action: one of its paths, one of the commands in a line of them."""
+    rule_kind, _, glob = rule.partition(":")
+    if rule_kind not in ("*", kind):
+        return False
+    if not glob:
+        return True
+    if kind == "execute":
+        command = str(action.get("command") or "")
+        return any(_is_command(part.strip(), glob) for part in (command, *_SHELL_JOINS.split(command)))
+    return any(matches(path, _absolute(glob, leave)) for path in _paths(action))
+
+
+def _is_command(command: str, glob: str) -> bool:
+    return fnmatch.fnmatchcase(command, glob) or f"{command} *" == glob
+
+
+def _absolute(glob: str, leave: Leave) -> str:
+    return glob if glob.startswith("/") else posixpath.join(leave.root, glob)
 
 
 def _paths(action: dict[str, Any]) -> list[str]:

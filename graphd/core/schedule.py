@@ -10,11 +10,11 @@ from graphd.core.codec import dump_budget
 from graphd.core.commands import Capacity
 from graphd.core.deadlines import first_timeout_ms
 from graphd.core.definition import Budget
-from graphd.core.derive import is_unchecked, rebuild_queues
+from graphd.core.derive import is_unchecked, last_begun, rebuild_queues
 from graphd.core.draft import Draft
 from graphd.core.events import DAEMON, Change, Effect, StartAttempt, WakeAt
 from graphd.core.facts import put_back_unchecked, refuse_check
-from graphd.core.model import Attempt, Graph, Node, State
+from graphd.core.model import Graph, Node, State
 from graphd.core.rounds import start_check
 from graphd.core.settle import conclude, has_timer, pause_for_stuck, ripple
 from graphd.core.tape import Tape
@@ -153,7 +153,7 @@ class _Starts:
 
     def _is_started(self, graph: Graph, node: Node) -> bool:
         """Start a node, or hold it. False where another one of the graph may be tried."""
-        if (graph.id, node.id) in self._capacity.held:
+        if (graph.id, node.id) in self._capacity.held or (graph.id, node.id) in self._capacity.elsewhere:
             self._held.append((graph, node))
             return False
         profile = self._profiles.get(node.definition.worker)
@@ -283,14 +283,7 @@ def _turn(graph: Graph) -> tuple[int, int]:
 
 def _resumes(graph: Graph, node: Node) -> int | None:
     """The attempt whose child session goes on: one that was interrupted, never one whose result was judged."""
-    before = graph.attempts.get((node.id, "worker", node.last_number))
-    while before is not None and before.resumes is not None and _came_to_nothing(before):
-        before = graph.attempts.get((node.id, "worker", before.resumes))
+    before = last_begun(graph, node)
     if before is None or before.child_session is None or before.outcome not in ("lost", "paused"):
         return None
     return before.number
-
-
-def _came_to_nothing(attempt: Attempt) -> bool:
-    """It left the session that it was to go on with as it was."""
-    return attempt.outcome == "put_back" or (attempt.outcome == "paused" and attempt.child_session is None)

@@ -19,19 +19,21 @@ from graphd.base.refusal import Refused
 from graphd.children.driver import Driver, Order, RunFactory
 from graphd.children.drivers import DriverMissing, driver_of
 from graphd.children.environment import EnvironmentMissing, load, snapshot
+from graphd.children.session_lock import FOLDER, remove_free
 from graphd.core.commands import Capacity, DaemonStarted, Done, Request, Tick
 from graphd.core.events import AttemptKey, Change, Event
 from graphd.core.evolve import evolve
-from graphd.core.model import State
+from graphd.core.model import Attempt, State
 from graphd.core.policy import Leave
 from graphd.core.tape import Tape
 from graphd.daemon.agents import AgentWatch, Served
 from graphd.daemon.claim import claimed
+from graphd.daemon.live_settings import LiveSettings
 from graphd.daemon.log import log
-from graphd.daemon.orders import House, build_order
+from graphd.daemon.orders import House, build_order, session_lock
 from graphd.daemon.recovery import sweep
 from graphd.daemon.rests import Rests
-from graphd.daemon.settings import Settings, SettingsRefused, load_settings
+from graphd.daemon.settings import Settings, SettingsRefused
 from graphd.daemon.supervisor import Printed, Supervisor
 from graphd.daemon.talking import is_close, speech
 from graphd.daemon.watch import FolderWatch
@@ -52,7 +54,8 @@ class Daemon:
 
     def __init__(
         self, *, database: Database, log_store: Log, writer: Writer, supervisor: Supervisor, workspace: Path,
-        folder: Path, clock: Clock, settings: "LiveSettings", around: "Around", capacity: Callable[[], Capacity],
+        folder: Path, clock: Clock, settings: LiveSettings, around: "Around", capacity: Callable[[], Capacity],
+        house: House,
     ) -> None:  # fmt: skip
         self._database = database
         self._log = log_store
@@ -61,6 +64,7 @@ class Daemon:
         self._settings = settings
         self._around = around
         self._capacity = capacity
+        self._house = house
         self.workspace = workspace
         self.folder = folder
         self.clock = clock
@@ -115,14 +119,17 @@ class Daemon:
         log_store = Log(database, clock=clock)
         state = await log_store.load(replay)
         house = House(
-            folder=folder, store=database.store, epoch=database.epoch, restart_argv=restart_argv,
+            folder=folder, sessions=folder.parent / FOLDER, store=database.store, epoch=database.epoch,
+            restart_argv=restart_argv,
             load_environment=functools.lru_cache(maxsize=8)(lambda name: environment_of(folder, name)),
         )  # fmt: skip
 
         served = Served(lambda: settings.now.agents)
 
         def capacity() -> Capacity:
-            return served.capacity(settings.now)._replace(is_attended=around.is_attended(), held=frozenset(around.held))
+            return served.capacity(settings.now)._replace(
+                is_attended=around.is_attended(), held=frozenset(around.held), elsewhere=frozenset(around.elsewhere)
+            )
 
         writer = Writer(
             state, commit=log_store.commit, capacity=capacity, clock=clock, requests=await log_store.requests(),
@@ -144,7 +151,7 @@ class Daemon:
         )  # fmt: skip
         daemon = cls(
             database=database, log_store=log_store, writer=writer, supervisor=supervisor, workspace=workspace,
-            folder=folder, clock=clock, settings=settings, around=around, capacity=capacity,
+            folder=folder, clock=clock, settings=settings, around=around, capacity=capacity, house=house,
         )  # fmt: skip
         await daemon._watch_agents(served, house, state, tasks)
         writer.on_effects = supervisor.carry_out
@@ -158,6 +165,7 @@ class Daemon:
         await daemon.execute(Request(started))
         old_ms = clock.now_ms() - settings.now.retention_days * DAY_MS
         tasks.create_task(_retain(log_store, old_ms))
+        tasks.create_task(asyncio.to_thread(remove_free, house.sessions))
         return daemon
 
     # ---- what the server asks -------------------------------------------------------------------------------------
@@ -240,6 +248,10 @@ class Daemon:
         """It may be started again, and is where it can."""
         self._around.held.discard((graph, node))
         self._supervisor.tick()
+
+    def session_lock(self, attempt: Attempt) -> Path:
+        """What whoever opens the session of an attempt locks before."""
+        return session_lock(self._house, self._settings.now.agents, attempt)
 
     @property
     def capacity(self) -> Capacity:
@@ -363,12 +375,13 @@ def _driver_of(settings: Settings, profile: str) -> Driver:
 class Around:
     """What the supervisor reads of committed state and of the settings."""
 
-    def __init__(self, state: State, settings: "LiveSettings", clock: Clock) -> None:
+    def __init__(self, state: State, settings: LiveSettings, clock: Clock) -> None:
         self._state = state
         self._settings = settings
         self.rest_s = Rests(lambda: settings.now.agents, clock).rest_s
         self.is_attended: Callable[[], bool] = lambda: False
         self.held: set[tuple[str, str]] = set()
+        self.elsewhere: set[tuple[str, str]] = set()
 
     def is_close(self, graph: str, attempt: AttemptKey) -> bool:
         """Its end is wanted because its result is accepted."""
@@ -383,44 +396,18 @@ class Around:
     def leave(self, order: Order) -> Leave:
         """What an attempt may do by itself."""
         writes = self._state.graphs[order.graph].nodes[order.node].definition.writes
-        detached: Literal["wait", "deny"] = "deny" if self._settings.now.detached_asks == "deny" else "wait"
+        now = self._settings.now
+        detached: Literal["wait", "deny"] = "deny" if now.detached_asks == "deny" else "wait"
         return Leave(
-            order.permissions or "edit", str(order.cwd), writes, detached=detached, is_attended=self.is_attended()
-        )
+            order.permissions or "edit", str(order.cwd), writes, now.denied, now.asked, now.allowed, detached=detached,
+            is_attended=self.is_attended(),
+        )  # fmt: skip
 
 
 async def _retain(log_store: Log, ended_before_ms: int) -> None:
     """Once a start, beside the work: a store that refuses is asked at the next one, and by its own daemon."""
     with contextlib.suppress(Refused, StaleDaemon):
         await log_store.retain(ended_before_ms=ended_before_ms)
-
-
-class LiveSettings:
-    """The settings in force, and their files."""
-
-    def __init__(self, user_file: Path, workspace_file: Path) -> None:
-        self._files = (user_file, workspace_file)
-        self.now = Settings()
-        self.trouble: SettingsRefused | None = None
-        self.reload()
-
-    @property
-    def folders(self) -> list[Path]:
-        """Where the files lie."""
-        return [path.parent for path in self._files]
-
-    def reload(self) -> bool:
-        """Read the files; a bad one keeps the last good settings. True where they changed."""
-        try:
-            fresh = load_settings(*self._files)
-        except SettingsRefused as refusal:
-            self.trouble = refusal
-            log("settings_refused", path=str(refusal.path), line=refusal.line, message=refusal.message)
-            return False
-        self.trouble = None
-        is_changed = fresh != self.now
-        self.now = fresh
-        return is_changed
 
 
 def replay(state: State, event: Event) -> None:

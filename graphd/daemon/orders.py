@@ -16,6 +16,7 @@ from graphd.children.driver import Before, Input, Order
 from graphd.children.environment import agent_environment, own_environment
 from graphd.children.profiles import Profile
 from graphd.children.profiles.choosing import Agents, Wish, find_program, found, may_not_serve, terms
+from graphd.children.session_lock import lock_of
 from graphd.children.telling import (
     VERDICT,
     Contract,
@@ -40,6 +41,8 @@ class House:
     """What every order of this daemon has in common."""
 
     folder: Path
+    sessions: Path
+    """Where the locks of child sessions lie, for all workspaces of the user."""
     store: str
     epoch: int
     restart_argv: tuple[str, ...]
@@ -81,6 +84,7 @@ def _plain_order(house: House, settings: Settings, graph: Graph, attempt: Attemp
         timeout_s=timeout_ms / 1000,
         linger_s=settings.linger_s, restart_argv=house.restart_argv if settings.keepers_restart_daemon else (),
         store=house.store, epoch=house.epoch, findings=node.findings, started_at_ms=attempt.started_at,
+        sessions=house.sessions,
         output_schema=None if check else definition.output_schema, artifacts=() if check else definition.artifacts,
     )  # fmt: skip
 
@@ -114,6 +118,13 @@ def _for_agent(house: House, order: Order, agents: Agents, profile: Profile, gra
         # One that nobody named stands in for one that is gone: the node waits for it to come back.
         refusal=gone or unfit, is_agent_gone=gone is not None or (unfit is not None and not is_named),
     )  # fmt: skip
+
+
+def session_lock(house: House, agents: Agents, attempt: Attempt) -> Path:
+    """The lock of the session of an attempt whose profile is known."""
+    environment = house.load_environment(attempt.environment)
+    home = agent_environment(environment, agents.profiles[attempt.profile], agents.profiles).get("HOME", "")
+    return lock_of(house.sessions, attempt.profile, home, attempt.child_session or "")
 
 
 def quirks_of(profile: Profile) -> Quirks:

@@ -17,6 +17,7 @@ from graphd.children.profiles import Models
 from graphd.children.profiles.choosing import Agents
 from graphd.daemon.agent_settings import GROUPS, Row, with_agents, with_workers
 from graphd.daemon.agent_settings import SettingsRefused as SettingsRefused
+from graphd.daemon.permission_rules import read_rules
 
 
 @dataclass(slots=True, frozen=True)
@@ -31,6 +32,9 @@ class Settings:
     ask_parent_s: float = 120
     keepers_restart_daemon: bool = True
     detached_asks: str = "wait"
+    denied: tuple[str, ...] = ()  # rules of `core.policy`, as are the next two
+    asked: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
     retention_days: int = 30
     transcript_mb: int = 64
     workspace_mb: int = 4096
@@ -56,7 +60,7 @@ class Key:
     kind: type
     low: float = 0
     high: float = 1e9
-    workspace: str = "nothing"  # nothing, lower, choose
+    workspace: str = "nothing"  # nothing, lower, choose, add
     choices: tuple[str, ...] = ()
 
 
@@ -69,6 +73,9 @@ KEYS: tuple[Key, ...] = (
     Key("askParentSeconds", "ask_parent_s", float, 0, 86_400),
     Key("keepersRestartDaemon", "keepers_restart_daemon", bool),
     Key("asks.detached", "detached_asks", str, workspace="lower", choices=("wait", "deny")),
+    Key("permissions.deny", "denied", list, workspace="add"),
+    Key("permissions.ask", "asked", list),
+    Key("permissions.allow", "allowed", list),
     Key("retention.days", "retention_days", int, 0, 36_500, "lower"),
     Key("retention.transcriptMb", "transcript_mb", int, 1, 1e6, "lower"),
     Key("retention.workspaceMb", "workspace_mb", int, 1, 1e7, "lower"),
@@ -83,7 +90,11 @@ _BY_PATH = {key.path: key for key in KEYS}
 
 def load_settings(user_file: Path, workspace_file: Path) -> Settings:
     """Read both files. Raises SettingsRefused; a missing file says nothing."""
-    users, workspaces = read_rows(user_file), read_rows(workspace_file)
+    return combined(read_rows(user_file), read_rows(workspace_file), user_file)
+
+
+def combined(users: list[Row], workspaces: list[Row], user_file: Path) -> Settings:
+    """What the rows of both files come to. Raises SettingsRefused."""
     settings = Settings()
     for row in users:
         if row.path[0] not in GROUPS:
@@ -98,9 +109,12 @@ def load_settings(user_file: Path, workspace_file: Path) -> Settings:
 
 def _lowered(settings: Settings, row: Row, user_file: Path) -> Settings:
     key, value = key_of(row), _checked(row)
-    held = memory_mb(settings) if key.field == "memory_mb" else getattr(settings, key.field)
+    held: Any = memory_mb(settings) if key.field == "memory_mb" else getattr(settings, key.field)
     if key.workspace == "nothing":
         raise _not_the_workspaces(row, user_file)
+    if key.workspace == "add":
+        both: Any = tuple(dict.fromkeys((*held, *value)))
+        return replace(settings, **{key.field: both})
     is_lower = value == "deny" if key.choices else key.workspace == "choose" or value <= held
     return replace(settings, **{key.field: value}) if is_lower else settings
 
@@ -180,6 +194,8 @@ def key_of(row: Row) -> Key:
 
 def _checked(row: Row) -> Any:
     key, value = key_of(row), row.value
+    if key.kind is list:
+        return read_rules(row)
     is_number = key.kind in (int, float) and isinstance(value, int | float) and not isinstance(value, bool)
     if key.kind is int and isinstance(value, float):
         is_number = False

@@ -46,6 +46,7 @@ from graphd.daemon.talking import busy, said, used, words_of
 from graphd.daemon.texts import Texts
 
 COLLECT_S = 2.0
+SESSION_S = 0.5  # between two looks at a session's lock
 SLEPT_MS = 1000  # less is how the two clocks are read one after the other
 VOLATILE = frozenset({"item", "usage"})
 """Facts that no commit waits for: folded again after a crash, they say the same."""
@@ -132,9 +133,29 @@ class Supervisor:
 
             ended = await asyncio.to_thread(checked, order, ended)
         if not self._is_leaving:
+            if ended.outcome == "put_back" and order.sessions is not None:
+                await self._wait_for_session(order)
             if ended.busy is not None:
                 await self._cool_down(texts, ended.busy, ended.reason or "")
             await self.report(texts.of_end(ended))
+
+    async def _wait_for_session(self, order: Order) -> None:
+        """Before its end is told: another process has the session, and it must not start again before that ends."""
+        from graphd.children.session_lock import is_taken, lock_of_order  # few attempts are put back
+
+        lock, key = lock_of_order(order, order.resume_session), (order.graph, order.node)
+        if not await asyncio.to_thread(is_taken, lock):
+            return
+
+        async def wait() -> None:
+            while await asyncio.to_thread(is_taken, lock):  # noqa: ASYNC110  of another process: nobody tells us
+                await asyncio.sleep(SESSION_S)
+            self._about.elsewhere.discard(key)
+            self.tick()
+
+        self._about.elsewhere.add(key)
+        log("session_taken", graph=order.graph, node=order.node, attempt=order.number)
+        self._follow_task(wait())
 
     async def _cool_down(self, texts: Texts, busy: Busy, reason: str) -> None:
         """Before its end is told: what is put back must not start again at once."""
@@ -284,8 +305,8 @@ class Supervisor:
 
     @property
     def is_busy(self) -> bool:
-        """Something runs."""
-        return bool(self._runs)
+        """Something runs, or waits for a session that another process has."""
+        return bool(self._runs or self._about.elsewhere)
 
     def set_phase(self, graph: str, node: str, phase: str) -> None:
         """Volatile: shown, never stored."""
@@ -331,6 +352,10 @@ class About(Protocol):
     @property
     def is_attended(self) -> Callable[[], bool]:
         """Whether somebody is there who can be asked."""
+
+    @property
+    def elsewhere(self) -> set[tuple[str, str]]:
+        """(graph, node id) whose session another process has open."""
 
     def is_close(self, graph: str, attempt: AttemptKey) -> bool:
         """Its end is wanted because its result is accepted."""

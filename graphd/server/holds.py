@@ -34,6 +34,8 @@ def _of_node(graph: Graph, node: Node, around: Surroundings) -> Iterator[Wire]:
             yield why(ask.kind, detail, f"graphd ask {ask.id}", since=ask.opened_at, on=ask.id)
     if (graph.id, node.id) in around.capacity.held:
         yield why("takenOver", t("a person has its session"), f"graphd watch {graph.id}")
+    if (graph.id, node.id) in around.capacity.elsewhere:
+        yield why("sessionTaken", t("another process has its session open"), "graphd workspace list")
     if node.not_before is not None and node.not_before > around.now:
         left_s = -(-(node.not_before - around.now) // 1000)
         yield why("retryDue", t("it is tried again in {count} s", count=left_s), f"graphd watch {graph.id}")

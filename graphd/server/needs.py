@@ -8,7 +8,7 @@ from graphd.base.clock import Clock
 from graphd.children.profiles.choosing import Agents
 from graphd.core.commands import Capacity, Done, Request
 from graphd.core.events import AttemptKey, Change, Event
-from graphd.core.model import State
+from graphd.core.model import Attempt, State
 from graphd.daemon.agent_settings import SettingsRefused
 
 T = TypeVar("T")
@@ -118,6 +118,9 @@ class Daemon(Protocol):
 
     def let_go(self, graph: str, node: str) -> None:
         """It may be started again."""
+
+    def session_lock(self, attempt: Attempt) -> Path:
+        """What whoever opens the session of an attempt locks before."""
 
     @property
     def capacity(self) -> Capacity:

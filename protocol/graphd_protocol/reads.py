@@ -156,11 +156,16 @@ class DiffParams(Wire):
 
 
 class HoldResult(Wire):
-    """How to open the session that is held: a program's words, and where it has to stand."""
+    """How to open the session that is held: a program's words, and where it has to stand.
+
+    Whoever starts it locks `sessionLock` (flock, exclusive) before, and hands the descriptor on to it: the node then
+    waits for the program's end, whatever becomes of this connection.
+    """
 
     child_session: str
     cwd: str
     argv: list[str]
+    session_lock: str | None = None
 
 
 class RanBeside(Wire):

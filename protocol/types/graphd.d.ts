@@ -685,11 +685,17 @@ export interface HistoryResult {
   next?: number | null;
 }
 
-/** How to open the session that is held: a program's words, and where it has to stand. */
+/**
+ * How to open the session that is held: a program's words, and where it has to stand.
+ *
+ * Whoever starts it locks `sessionLock` (flock, exclusive) before, and hands the descriptor on to it: the node then
+ * waits for the program's end, whatever becomes of this connection.
+ */
 export interface HoldResult {
   childSession: string;
   cwd: string;
   argv: string[];
+  sessionLock?: string | null;
 }
 
 /** `workgraph/import`: lines of an export; the last change counts. An active graph becomes user_paused. */

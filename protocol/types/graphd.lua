@@ -584,10 +584,14 @@
 ---@field next? integer|nil
 
 --- How to open the session that is held: a program's words, and where it has to stand.
+---
+--- Whoever starts it locks `sessionLock` (flock, exclusive) before, and hands the descriptor on to it: the node then
+--- waits for the program's end, whatever becomes of this connection.
 ---@class graphd.HoldResult
 ---@field childSession string
 ---@field cwd string
 ---@field argv string[]
+---@field sessionLock? string|nil
 
 --- `workgraph/import`: lines of an export; the last change counts. An active graph becomes user_paused.
 ---@class graphd.ImportParams

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from typing import Any
 
 from tests.e2e.test_answers_at_a_terminal import at_terminal
 from tests.kit.agents import AgentWorkspace
@@ -59,19 +60,32 @@ def test_the_death_of_who_holds_it_lets_it_go(workspace: Workspace) -> None:
     agent.until((workspace.base / "opened").exists)
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
-    agent.until(lambda: agent.nodes()["a"]["state"] == "achieved")
+    agent.until(lambda: waits_for_session(agent))  # its program lives, and has the session
+    assert agent.trace(did="session/resume") == []
     (workspace.base / "go").touch()
+    agent.until(lambda: agent.nodes()["a"]["state"] == "achieved")
     holder.communicate(timeout=30)  # the program had its pipes
 
 
-def test_after_the_daemons_death_nothing_is_held(workspace: Workspace) -> None:
+def test_after_the_daemons_death_the_node_waits_for_the_program_alone(workspace: Workspace) -> None:
     agent = begun(workspace)
     holder = workspace.start("attach", "a", "--graph", "@last", "--take-over")
     agent.until((workspace.base / "opened").exists)
     agent.kill_daemon()
-    agent.until(lambda: agent.nodes()["a"]["state"] == "achieved")
+    why = agent.until(lambda: waits_for_session(agent))
+    assert why["detail"] == "another process has its session open"
+    assert agent.trace(did="session/resume") == []
     (workspace.base / "go").touch()
+    agent.until(lambda: agent.nodes()["a"]["state"] == "achieved")
     holder.communicate(timeout=30)
+    assert [len(agent.trace(did=f"session/{how}")) for how in ("new", "resume", "load")] == [0, 1, 0]
+    outcomes = [event["payload"]["outcome"] for event in agent.history() if event["kind"] == "attempt_settled"]
+    assert outcomes == ["paused", "put_back", "achieved"]
+
+
+def waits_for_session(agent: AgentWorkspace) -> Any:
+    found = agent.read("why", "a", "--graph", "@last")
+    return next((why for why in found if why["code"] == "sessionTaken"), None)
 
 
 def test_an_agent_without_such_a_program_is_refused_and_works_on(workspace: Workspace) -> None:

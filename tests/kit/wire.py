@@ -30,7 +30,7 @@ from graphd.core.commands import (
 )
 from graphd.core.decide import decide
 from graphd.core.events import AttemptKey, Change, Event
-from graphd.core.model import Identity, Output, State
+from graphd.core.model import Attempt, Identity, Output, State
 from graphd.core.schedule import schedule
 from graphd.core.tape import Tape
 from graphd.daemon.agent_settings import SettingsRefused
@@ -243,6 +243,10 @@ class InMemoryDaemon:
 
     def let_go(self, graph: str, node: str) -> None:
         """Nothing is taken over here."""
+
+    def session_lock(self, attempt: Attempt) -> Path:
+        """Nothing is taken over here."""
+        raise NotImplementedError
 
     def left(self) -> None:
         """Nothing has a default here."""

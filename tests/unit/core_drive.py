@@ -196,7 +196,8 @@ class Drive:
         is_waiting_for_slot = self.state.running >= self.capacity.concurrency
         for node in ready if may_start and not is_waiting_for_slot else []:
             is_held = graph.replaces in self.state.graphs or self._has_no_profile_slot(node)
-            is_held = is_held or graph.failed_by is not None or (graph.id, node.id) in self.capacity.held
+            away = self.capacity.held | self.capacity.elsewhere
+            is_held = is_held or graph.failed_by is not None or (graph.id, node.id) in away
             is_held = is_held or any(writes_meet(node.definition, graph.nodes[a.node].definition) for a in live)
             is_held = is_held or self._is_bounded(graph, node, at_work)
             assert is_held or (node.not_before or 0) > self.now, f"{node.slug} could start"

@@ -55,6 +55,12 @@ def test_set_writes_and_get_says_where_from(house: Path, capsys: pytest.CaptureF
     assert run(capsys, "get", "asks.detached") == "deny\n"
     assert "idleMinutes" in run(capsys, "get")
 
+    run(capsys, "set", "permissions.allow", '["execute:make *"]')
+    assert json.loads(run(capsys, "get", "permissions.allow")) == ["execute:make *"]
+    assert "no tool kind" in run(capsys, "set", "permissions.deny", '["rm *"]', code=2)
+    assert "a list of at most" in run(capsys, "set", "permissions.deny", "fetch", code=2)
+    run(capsys, "set", "permissions.allow", "--default")
+
     run(capsys, "set", "asks.detached", "--default")
     assert json.loads((house / "config" / "settings.json").read_text()) == {"concurrency": 4}
 

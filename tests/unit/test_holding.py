@@ -61,3 +61,31 @@ def test_without_a_session_it_is_refused_and_twice_too() -> None:
     twice = held()
     with pytest.raises(Refused, match="no session of it"):
         twice.drive.run(Hold(G, "a"), ME)
+
+
+def test_a_session_that_another_process_has_is_waited_for_and_gone_on_with_however_often_it_was_put_back() -> None:
+    talk = held()
+    talk.drive.run(ended(talk.graph, "a", "failed"))
+    talk.drive.capacity = talk.drive.capacity._replace(held=frozenset())
+    talk.drive.run(Tick())
+    for tries in (2, 3):
+        assert (talk.node.last_number, talk.graph.attempts[(A, "worker", tries)].resumes) == (tries, 1)
+        talk.drive.capacity = talk.drive.capacity._replace(elsewhere=frozenset({(G, A)}))
+        talk.drive.run(ended(talk.graph, "a", "put_back"))
+        talk.drive.tick(60_000)
+        assert talk.node.state == "ready", "it is there still"
+        rev = talk.graph.rev
+        talk.drive.run(Hold(G, "a"), ME)
+        assert talk.graph.rev == rev, "a person may ask for it too"
+        talk.drive.capacity = talk.drive.capacity._replace(elsewhere=frozenset())
+        talk.drive.run(Tick())
+    assert (talk.node.state, talk.node.last_number) == ("running", 4)
+
+
+def test_a_node_that_was_only_ever_put_back_has_no_session() -> None:
+    talk = Talk()
+    talk.drive.run(ended(talk.graph, "a", "put_back"))
+    assert (talk.node.state, talk.attempt.resumes) == ("running", None)
+    talk.drive.run(ended(talk.graph, "a", "put_back"))
+    with pytest.raises(Refused, match="no session of it"):
+        talk.drive.run(Hold(G, "a"), ME)

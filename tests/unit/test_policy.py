@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphd.core.policy import Leave, glob_of, is_inside, matches, only_reads, permit
+from graphd.core.policy import TOOL_KINDS, Leave, glob_of, is_inside, matches, only_reads, permit, rule_reason
 
 ROOT = "/w"
 INSIDE, OUTSIDE = {"paths": ["/w/src/a.py"]}, {"paths": ["/etc/passwd"]}
@@ -92,8 +92,51 @@ def test_a_rule_covers_all_of_an_action_or_nothing() -> None:
     assert permit({"toolKind": "execute", "command": "make"}, leave).verdict == "allow"
     assert permit({"toolKind": "execute", "command": "make all; rm x"}, leave).verdict == "ask"
     assert permit({"toolKind": "execute", "command": "makefoo"}, leave).verdict == "ask"
+    assert permit({"toolKind": "fetch"}, leave._replace(allow=("fetch",))).verdict == "allow"
     other_kind = [("move", "/w/**", "deny", "ask-1")]
     assert permit({"toolKind": "edit", "paths": ["/w/a"]}, leave, scopes=other_kind).verdict == "allow"
+
+
+def test_what_denies_or_asks_is_about_any_part_of_an_action() -> None:
+    for word, leave in (("deny", Leave("full", ROOT, deny=RULES)), ("ask", Leave("full", ROOT, ask=RULES))):
+        for action in (
+            {"toolKind": "edit", "paths": ["/w/a", "/w/secret/key"]},
+            {"toolKind": "move", "paths": ["/etc/x", "/w/a"]},
+            {"toolKind": "execute", "command": "rm x"},
+            {"toolKind": "execute", "command": "rm"},
+            {"toolKind": "execute", "command": "true; rm -rf x"},
+            {"toolKind": "execute", "command": "(cd a && rm x) | tee f"},
+            {"toolKind": "execute", "command": "echo $(rm x)"},
+            {"toolKind": "fetch"},
+        ):
+            assert permit(action, leave).verdict == word, action
+        for action in (
+            {"toolKind": "edit", "paths": ["/w/a"]},
+            {"toolKind": "edit"},
+            {"toolKind": "execute", "command": "farm x"},
+            {"toolKind": "execute"},
+        ):
+            assert permit(action, leave).rule.startswith("full/"), action
+
+
+RULES = ("*:secret/**", "move:/etc/**", "execute:rm *", "fetch")
+
+
+@pytest.mark.parametrize("rule", [*TOOL_KINDS, "*", "*:a", "edit:~/x", "execute:a ../b *", "read:/a b/**", "other:x"])
+def test_what_is_a_rule(rule: str) -> None:
+    assert rule_reason(rule) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("", "no tool kind"), ("edti:a", "'edti' is no tool kind"), ("/etc/**", "no tool kind"),
+        ("edit:", "behind the colon"), ("edit: ", "behind the colon"), ("fetch:https://x", "write fetch alone"),
+        ("edit:../x", "no .. in it"), ("edit:a\nb", "a line of"), ("edit:" + "x" * 500, "500 characters"),
+    ],
+)  # fmt: skip
+def test_what_is_no_rule_says_why(rule: str, why: str) -> None:
+    assert why in str(rule_reason(rule))
 
 
 def test_what_a_standing_answer_would_cover() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from graphd.daemon.agent_settings import AGENT_FIELDS, WORKER_FIELDS
+from graphd.daemon.live_settings import LiveSettings
 from graphd.daemon.settings import KEYS, Settings, SettingsRefused, load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,12 +24,13 @@ def test_missing_files_say_nothing(files: tuple[Path, Path]) -> None:
 
 def test_every_key_is_read_into_its_field(files: tuple[Path, Path]) -> None:
     for key in KEYS:
-        value = key.choices[-1] if key.choices else {int: 7, float: 7, bool: False, str: "claude"}[key.kind]
+        values: dict[type, Any] = {int: 7, float: 7, bool: False, str: "claude", list: ["edit:a/**"]}
+        value = key.choices[-1] if key.choices else values[key.kind]
         nested: Any = value
         for name in reversed(key.path.split(".")):
             nested = {name: nested}
         files[0].write_text(json.dumps(nested))
-        assert getattr(load_settings(*files), key.field) == value
+        assert getattr(load_settings(*files), key.field) == (tuple(value) if key.kind is list else value)
 
 
 def test_a_workspace_lowers_and_never_raises(files: tuple[Path, Path]) -> None:
@@ -81,6 +83,11 @@ def test_a_workspace_lowers_and_never_raises(files: tuple[Path, Path]) -> None:
         ('{"workers": {"build": {"agent": "shell"}}}', 1, "there is no agent shell", "opencode"),
         ('{"defaultAgent": "cloude"}', 1, "there is no agent cloude", "claude"),
         ('{"dag": {"model": {"advancd": "x"}}}', 1, "unknown key dag.model.advancd", "dag.model.advanced"),
+        ('{"permissions": {"alow": []}}', 1, "unknown key permissions.alow", "permissions.allow"),
+        ('{"permissions": 3}', 1, "unknown key permissions", "permissions."),
+        ('{"permissions": {"allow": "edit"}}', 1, "a list of at most 256 rules", "execute:make *"),
+        ('{"permissions": {"allow": [3]}}', 1, "a list of at most 256 rules", "execute:make *"),
+        ('{"permissions": {\n"deny": ["edit:a", "rm *"]}}', 2, "'rm *': 'rm *' is no tool kind", "execute:make *"),
         ("[]", 1, "must be an object", "{"),
         ('{"concurrency": }', 1, "not JSON", "syntax"),
     ],
@@ -100,6 +107,42 @@ def test_a_workspace_may_not_set_what_is_the_users(files: tuple[Path, Path]) -> 
     files[1].write_text('{"lingerSeconds": 1}')
     with pytest.raises(SettingsRefused, match="may not set lingerSeconds"):
         load_settings(*files)
+
+
+def test_rules_are_the_users_and_a_workspace_may_only_deny_more(files: tuple[Path, Path]) -> None:
+    files[0].write_text('{"permissions": {"deny": ["read:~/.ssh/**"], "allow": ["execute:make *", "execute:make *"]}}')
+    files[1].write_text('{"permissions": {"deny": ["execute:make *", "edit:docs/**"]}}')
+    found = load_settings(*files)
+    assert found.denied == (f"read:{Path.home().resolve()}/.ssh/**", "execute:make *", "edit:docs/**")
+    assert (found.asked, found.allowed) == ((), ("execute:make *",))
+
+
+@pytest.mark.parametrize("key", ["allow", "ask"])
+def test_a_workspace_may_neither_allow_nor_have_asked(files: tuple[Path, Path], key: str) -> None:
+    files[1].write_text(json.dumps({"permissions": {key: ["edit:/etc/**"]}}))
+    with pytest.raises(SettingsRefused, match=rf"a workspace may not set permissions\.{key}"):
+        load_settings(*files)
+
+
+def test_a_bad_file_of_the_workspace_keeps_nothing_of_the_users_out_of_force(files: tuple[Path, Path]) -> None:
+    user, workspace = files
+    user.write_text('{"permissions": {"deny": ["fetch"]}}')
+    workspace.write_text('{"permissions": {"allow": ["fetch"]}}')
+    live = LiveSettings(user, workspace)
+    assert live.now.denied == ("fetch",)
+    assert live.trouble is not None
+    workspace.write_text('{"concurrency": 2}')
+    assert live.reload()
+    assert live.now.concurrency == 2
+    assert live.trouble is None
+    workspace.write_text("{")
+    user.write_text('{"permissions": {"deny": ["other"]}, "defaultAgent": "claude"}')
+    assert live.reload()
+    assert (live.now.denied, live.now.concurrency) == (("other",), 2), "the workspace's last good word still limits"
+    assert live.trouble is not None
+    user.write_text("{")
+    assert not live.reload()
+    assert live.now.denied == ("other",)
 
 
 def test_agents_are_changed_key_by_key_and_new_ones_stand_behind(files: tuple[Path, Path]) -> None:

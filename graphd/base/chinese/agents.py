@@ -73,6 +73,18 @@ SETTINGS: Final[dict[str, str]] = {
     "an object with texts for some of {names}": "以 {names} 中若干项为键、文本为值的对象",
     "a whole number from {low} to {high}": "{low} 到 {high} 的整数",
     "a number of seconds from 1 to 3600": "1 到 3600 的秒数",
+    "{name} must be a list of at most {limit} rules": "{name} 必须是最多 {limit} 条规则的列表",
+    "{name}: {rule!r}: {reason}": "{name}：{rule!r}：{reason}",
+    'write for example ["execute:make *", "edit:docs/**", "read:~/.ssh/**"]': (
+        '例如写 ["execute:make *", "edit:docs/**", "read:~/.ssh/**"]'
+    ),
+    "a rule is a line of 1 to {limit} characters": "规则是 1 到 {limit} 个字符的一行文本",
+    "{kind!r} is no tool kind; there are *, {kinds}": "{kind!r} 不是工具种类；现有 *、{kinds}",
+    "nothing stands behind the colon; {kind} alone is about all of that kind": (
+        "冒号后面没有内容；单写 {kind} 即指该种类的全部"
+    ),
+    "{kind} names neither path nor command: write {kind} alone": "{kind} 既没有路径也没有命令：请单写 {kind}",
+    "a path in a rule has no .. in it: it would fit nothing": "规则中的路径不含 ..：那样什么也匹配不到",
 }
 
 DOCTOR: Final[dict[str, str]] = {

@@ -21,4 +21,6 @@ TEXTS: Final[dict[str, str]] = {
     "{node} is {state}: it ended before it could pause": "{node} 处于 {state}：它在暂停之前就结束了",
     "graphd why {node} says more": "graphd why {node} 有更多说明",
     "a person has its session": "有人占用它的会话",
+    "another process has this session open": "另一个进程正打开着该会话",
+    "it is free when that one ends": "该进程结束后即可使用",
 }

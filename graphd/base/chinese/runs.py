@@ -21,6 +21,10 @@ TEXTS: Final[dict[str, str]] = {
     "could not be started: {trouble}": "无法启动：{trouble}",
     "stopped before it was started": "在启动之前就被停止",
     "it was never started": "从未启动",
+    "another process has its session open": "另一个进程正打开着它的会话",
+    "the agent opened the session {session}, which another process has open": (
+        "agent 打开了会话 {session}，而另一个进程正打开着它"
+    ),
     "a shell script is no template: {found} would be run as it stands; read the file $GRAPHD_INPUT_DIR/<name> or the"
     " variable GRAPHD_VAR_<name>": "shell 脚本不是模板：{found} 会原样执行；请改为读取文件 $GRAPHD_INPUT_DIR/<name>"
     " 或变量 GRAPHD_VAR_<name>",

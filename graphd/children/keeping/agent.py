@@ -24,8 +24,11 @@ CHUNK = 1 << 16
 class Agent:
     """One child in its own session. Descriptors are -1 when closed; `exec_error` says why it never ran."""
 
-    def __init__(self, launch: dict[str, Any]) -> None:
-        """Fork it. It waits at the gate until `let_go`; if this process dies before, it ends without having run."""
+    def __init__(self, launch: dict[str, Any], *, session_fd: int = -1) -> None:
+        """Fork it. It waits at the gate until `let_go`; if this process dies before, it ends without having run.
+
+        `session_fd`, the lock of its session, is the one descriptor that it inherits.
+        """
         (self.out_fd, out), (self.err_fd, err) = os.pipe(), os.pipe()
         (gate, self._gate), (self._failure, failed) = os.pipe(), os.pipe()
         self.in_fd = -1
@@ -39,7 +42,7 @@ class Agent:
         failpoint("keeper.spawn.before")
         self.pid = os.fork()
         if self.pid == 0:
-            _become(launch, (stdin, out, err), gate=gate, failed=failed)
+            _become(launch, (stdin, out, err), gate=gate, failed=failed, session_fd=session_fd)
         failpoint("keeper.spawn.after")
         for fd in (stdin, out, err, gate, failed):
             os.close(fd)
@@ -103,9 +106,15 @@ class Agent:
             pass
 
 
-def _become(launch: dict[str, Any], stdio: tuple[int, int, int], *, gate: int, failed: int) -> NoReturn:
-    """In the child: own session, no inherited descriptor, default signals; wait at the gate, then exec."""
+def _become(
+    launch: dict[str, Any], stdio: tuple[int, int, int], *, gate: int, failed: int, session_fd: int
+) -> NoReturn:
+    """In the child: own session, no inherited descriptor but its session's lock, default signals; wait at the gate,
+    then exec.
+    """
     try:
+        if session_fd >= 0:
+            fcntl.fcntl(session_fd, fcntl.F_DUPFD, 100)
         gate = fcntl.fcntl(gate, fcntl.F_DUPFD_CLOEXEC, 100)
         failed = fcntl.fcntl(failed, fcntl.F_DUPFD_CLOEXEC, 100)
         for target, fd in enumerate([fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for fd in stdio]):

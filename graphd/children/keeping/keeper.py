@@ -16,17 +16,18 @@ import time
 
 from graphd.base.plain_json import decode
 from graphd.children.keeping.agent import Agent
-from graphd.children.keeping.files import ERR_NOTE, IN, NOTE, OUT, VERSION, ErrRing, Journal, sync, write_new
+from graphd.children.keeping.calls import take
+from graphd.children.keeping.files import ERR_NOTE, NOTE, OUT, VERSION, ErrRing, Journal, sync, write_new
 from graphd.children.keeping.loop import READ, WRITE, Loop
 from graphd.children.keeping.peers import Peer, Peers
 from graphd.children.keeping.points import arm, failpoint
+from graphd.children.keeping.session import SessionLock
 from graphd.children.keeping.sibling import become_subreaper, start_sibling
 from graphd.children.keeping.tree import Seen, below, glance_below, look_at, signal_exactly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable
     from typing import Any, Final
 else:
     import _signal as signal
@@ -38,7 +39,6 @@ KILL_EVERY_S: Final = 0.02
 TREE_EVERY_S: Final = 5.0
 DISK_RETRY_S: Final = 1.0
 FREE_NOTES: Final = 1 << 16  # so many stderr notes at once; after that one per CHUNK, so that they stay bounded
-UNTAKEN_LIMIT: Final = 1 << 20
 WALL: Final = 0x40000000  # __WALL: children too that tell of their end by another signal than SIGCHLD, or none
 
 
@@ -48,6 +48,7 @@ class Keeper:
     def __init__(self, launch: dict[str, Any]) -> None:
         self.launch = launch
         self.loop = Loop()
+        self.session = SessionLock()
         self.phase = "running"  # running, draining, ending, ended
         self.stalled: str | None = None  # limit, disk
         self.ended_by: str | None = None  # linger, signal: who ended the tree, where it was us
@@ -60,19 +61,24 @@ class Keeper:
 
     # --- start ----------------------------------------------------------------------------------------------------
 
-    def claim(self) -> bool:
-        """Win the attempt: lock, then rename. False when another keeper or a recovery was first."""
+    def claim(self) -> str:
+        """Win the attempt: lock it and its session, then rename. `ready`; `void` when another keeper or a recovery was
+        first; `taken` when another process has the session.
+        """
         failpoint("keeper.lock.before")
         self.lock_fd = os.open("lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self.lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             failpoint("keeper.lock.after")
+            wanted = self.launch.get("sessionLock")
+            if wanted is not None and not self.session.take(wanted):
+                return "taken"
             failpoint("keeper.claim.before")
             os.rename("intent", "claimed")
             failpoint("keeper.claim.after")
-            return True
+            return "ready"
         except OSError:
-            return False
+            return "void"
 
     def start(self) -> None:
         """Open the files, listen, spawn. SIGCHLD comes through the loop, so it is taken before the first fork."""
@@ -90,7 +96,7 @@ class Keeper:
         self.peers = Peers(self.loop, self.journal, store=self.launch["store"], epoch=self.launch["epoch"])
         self.peers.on_call, self.peers.on_attached, self.peers.on_alone = self.on_call, self.on_attached, self.on_alone
         self.peers.listen()
-        self.agent = Agent(self.launch)
+        self.agent = Agent(self.launch, session_fd=self.session.fd)
         self.write_identity()
         self.agent.let_go()
         self.watch_output()
@@ -362,6 +368,10 @@ class Keeper:
         self.loop.forget("linger", "restart")
         self.peers.answer(peer, call, position=peer.position, header=self.journal.before, **self.standing())
 
+    def on_call(self, peer: Peer, call: dict[str, Any]) -> None:
+        """An attached peer asks."""
+        take(self, peer, call)
+
     def standing(self) -> dict[str, Any]:
         """What `attach` and `status` answer."""
         return {
@@ -369,96 +379,6 @@ class Keeper:
             "base": self.journal.base, "end": self.journal.end, "outBytes": self.journal.out_bytes,
             "errBytes": self.err.total_bytes, "exit": self.exit if self.phase == "ended" else None,
         }  # fmt: skip
-
-    def on_call(self, peer: Peer, call: dict[str, Any]) -> None:
-        """Route one call of an attached peer."""
-        calls: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-            "append": self.do_append, "trim": self.do_trim, "status": self.do_status, "closeStdin": self.do_close_stdin,
-            "interrupt": self.do_interrupt, "terminate": self.do_terminate, "kill": self.do_kill,
-            "leave": self.do_leave, "collect": self.do_collect,
-        }  # fmt: skip
-        self.peers.answer(peer, call, **calls[call["do"]](call))
-
-    def do_append(self, call: dict[str, Any]) -> dict[str, Any]:
-        """Compare and append: taken only if `seq` is the number of `in` records so far; a resend is harmless."""
-        line, count = call["line"].encode(), self.journal.in_count
-        if call["seq"] < count:
-            return {"taken": False, "inCount": count}
-        refusals = (
-            ("gap", call["seq"] > count),
-            ("badLine", b"\n" in line),
-            ("noStdin", self.phase != "running" or not self.agent.takes_input),
-            ("full", self.stalled is not None),
-            ("busy", len(self.agent.waiting) > UNTAKEN_LIMIT),
-        )
-        for code, is_so in refusals:
-            if is_so:
-                return {"code": code, "inCount": count}
-        self.note_err(is_due=True)
-        try:
-            self.journal.append(IN, line + b"\n")
-        except OSError:
-            return {"code": "full", "inCount": count}
-        self.agent.waiting += line + b"\n"
-        self.feed()
-        self.peers.push()
-        self.note_tree()
-        return {"taken": True, "inCount": self.journal.in_count}
-
-    def do_trim(self, call: dict[str, Any]) -> dict[str, Any]:
-        """Sent after the commit that needs those bytes no more; never beyond what the slowest peer was sent."""
-        up_to = min(call["upTo"], self.peers.slowest())
-        try:
-            if up_to > self.journal.base:
-                self.journal.trim(up_to)
-        except OSError as trouble:
-            return {"code": "full", "message": str(trouble)}
-        self.write_held()
-        self.unstall()
-        return {"base": self.journal.base}
-
-    def do_status(self, _call: dict[str, Any]) -> dict[str, Any]:
-        """Where it stands, with the pids alive below us."""
-        self.note_tree()
-        return {"pids": [seen.pid for seen in self.tree()], **self.standing()}
-
-    def do_close_stdin(self, _call: dict[str, Any]) -> dict[str, Any]:
-        """After what is still to be written."""
-        self.agent.closes_stdin = True
-        self.feed()
-        return {}
-
-    def do_interrupt(self, _call: dict[str, Any]) -> dict[str, Any]:
-        """SIGINT to the agent's process group."""
-        if self.phase == "running":
-            self.agent.interrupt()
-        return {}
-
-    def do_terminate(self, _call: dict[str, Any]) -> dict[str, Any]:
-        """SIGTERM to the whole tree; stopped ones are woken to take it."""
-        count = self.signal_all(signal.SIGTERM)
-        self.signal_all(signal.SIGCONT)
-        return {"count": count}
-
-    def do_kill(self, _call: dict[str, Any]) -> dict[str, Any]:
-        """SIGKILL to the whole tree until it is empty."""
-        if self.phase != "ended":
-            self.kill_all()
-        return {}
-
-    def do_leave(self, _call: dict[str, Any]) -> dict[str, Any]:
-        """The daemon stops on purpose: do not start it again. The linger holds all the same."""
-        self.is_left = True
-        return {}
-
-    def do_collect(self, _call: dict[str, Any]) -> dict[str, Any]:
-        """The settlement is committed: our work is done."""
-        if self.phase != "ended":
-            return {"code": "notEnded"}
-        failpoint("keeper.collect.before")
-        self.loop.is_done = True
-        failpoint("keeper.collect.after")
-        return {}
 
 
 def is_removed() -> bool:
@@ -479,8 +399,9 @@ def main() -> int:
     arm(launch["failpoints"])
     become_subreaper()
     keeper = Keeper(launch)
-    if not keeper.claim():
-        os.write(1, b"void\n")
+    word = keeper.claim()
+    if word != "ready":
+        os.write(1, word.encode() + b"\n")
         return 0
     keeper.start()
     try:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Hold, Request
+from graphd.core.derive import last_begun
 from graphd.core.holding import goes_on, is_at_work
 from graphd.core.model import Graph, Node, State
 from graphd.server.project import Wire
@@ -36,7 +37,7 @@ async def hold(call: Call, params: "NodeRef") -> Wire:
     try:
         await call.daemon.execute(Request(Hold(graph, node), call.caller.actor))
         await call.hub.until(lambda state: not _is_at_work(state, graph, node), SETTLE_S)
-        answer = await call.daemon.view(lambda state: _held(state, graph, node, opens))
+        answer = await call.daemon.view(lambda state: _held(call, state, graph, node, opens))
     except BaseException:
         call.daemon.let_go(graph, node)
         raise
@@ -46,7 +47,7 @@ async def hold(call: Call, params: "NodeRef") -> Wire:
 
 def _opens(call: Call, graph: Graph, node: Node) -> tuple[str, ...]:
     """How its agent's own program opens a session. Raises Refused."""
-    attempt = graph.attempts.get((node.id, "worker", node.last_number))
+    attempt = last_begun(graph, node)
     profile = call.daemon.settings.agents.profiles.get(attempt.profile) if attempt is not None else None
     if attempt is None or profile is None or not profile.opens:
         name = attempt.profile if attempt is not None else node.definition.worker
@@ -62,11 +63,11 @@ def _is_at_work(state: State, graph: str, node: str) -> bool:
     return found is not None and is_at_work(found, node)
 
 
-def _held(state: State, graph_id: str, node_id: str, opens: tuple[str, ...]) -> Wire:
+def _held(call: Call, state: State, graph_id: str, node_id: str, opens: tuple[str, ...]) -> Wire:
     graph = find_graph(state, graph_id)
     node = find_node(graph, node_id)
-    attempt = graph.attempts[(node.id, "worker", node.last_number)]
-    if node.state != "ready" or not goes_on(attempt):
+    attempt = last_begun(graph, node)
+    if attempt is None or node.state != "ready" or not goes_on(attempt):
         raise Refused(
             "invalidTransition",
             t("{node} is {state}: it ended before it could pause", node=node.slug, state=node.state),
@@ -76,4 +77,5 @@ def _held(state: State, graph_id: str, node_id: str, opens: tuple[str, ...]) -> 
     session = attempt.child_session or ""
     return {
         "childSession": session, "cwd": graph.workspace, "argv": [word.replace("{session}", session) for word in opens],
+        "sessionLock": str(call.daemon.session_lock(attempt)),
     }  # fmt: skip
