@@ -170,7 +170,7 @@ def test_asks_and_their_answers_are_shown(workspace: Workspace) -> None:
     assert "Change /elsewhere/<x>" in asked
     assert "not <there>" in asked
     assert "; by graphd-cli" in asked
-    assert "open" in asked
+    assert "not answered yet" in asked
 
 
 def test_it_is_the_wire_s_alone() -> None:

@@ -97,7 +97,7 @@ TEXTS: Final[dict[str, str]] = {
     "asked": "提出于",
     "answer": "回答",
     "answered": "回答于",
-    "open": "待答",
+    "not answered yet": "待答",
     "withdrawn": "已撤回",
     "by {who}": "由 {who}",
 }

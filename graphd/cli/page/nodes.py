@@ -154,7 +154,7 @@ def ask_table(asks: list[Wire], taken: Taken, caption: str) -> Markup:
 
 def _answer(ask: Wire) -> str:
     if ask["state"] == "open":
-        return say(t("open"))
+        return say(t("not answered yet"))
     if ask["state"] == "withdrawn":
         return say(t("withdrawn"))
     labels = {option["id"]: option["label"] for option in ask["options"]}
