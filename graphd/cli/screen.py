@@ -129,7 +129,8 @@ class Screen:
         opened = self.face.opened
         details = details_of(snapshot, opened, self._activity, now) if opened else []
         details = details[: max(0, room - _LEAST_ROWS)]
-        lines = fitted(lines_of(snapshot, self._activity, now), room - len(details), keep=opened or self.face.selected)
+        keep = [slug for slug in (self.face.selected, opened) if slug]
+        lines = fitted(lines_of(snapshot, self._activity, now), room - len(details), keep=keep)
         name_cells = min(max((cell_len(x.stem + x.slug) for x in lines), default=0), max(12, width // 2))
         has_attempts = any(line.attempt for line in lines)
         drawn = []

@@ -184,6 +184,17 @@ def test_with_no_room_at_all_what_runs_comes_first_and_the_rest_is_counted() -> 
     assert sum(line.count for line in lines) == 60
 
 
+def test_a_node_that_is_looked_at_is_never_folded_away() -> None:
+    nodes = [node(f"done-{i}", "achieved") for i in range(50)] + [node(f"busy-{i}", "running") for i in range(50)]
+    lines = lines_of(snapshot(*nodes), {}, NOW)
+
+    assert "done-7" in [line.slug for line in fitted(lines, 60, keep=["done-7"])]
+    for keep in ("done-7", "busy-49"):
+        tight = fitted(lines, 6, keep=[keep, "done-3"])
+        assert keep in [line.slug for line in tight]
+        assert (len(tight), sum(line.count for line in tight)) == (6, 100)
+
+
 # ---- screen and plain lines ----------------------------------------------------------------------------------------
 
 

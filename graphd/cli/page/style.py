@@ -37,6 +37,7 @@ nav ul,.legend{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;list-style:none;ma
 .quiet,.empty{color:var(--quiet)}
 dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.15rem 1rem;margin:.5rem 0}
 dt{color:var(--quiet)}
+@media (min-width:50rem){header dl{grid-template-columns:max-content minmax(0,1fr) max-content minmax(0,1fr)}}
 dd{margin:0;overflow-wrap:anywhere}
 .wide{overflow:auto;max-width:100%}
 table{border-collapse:collapse;width:100%;font-size:.9rem;margin:.5rem 0}
