@@ -7,6 +7,7 @@ that was answered elsewhere leaves by itself. Reading keys is the caller's.
 from collections.abc import Callable
 from typing import Any
 
+from graphd.cli.keyboard import Pasted
 from graphd.cli.words import harmless
 
 Wire = dict[str, Any]
@@ -15,9 +16,13 @@ Answer = Callable[[Wire, str, str], None]
 
 
 class Asking:
-    """Which ask is shown, and what a key means to it. `show` draws a line; `answer` is called once per ask."""
+    """Which ask is shown, and what a key means to it. `show` draws a line; `answer` is called once per ask.
 
-    def __init__(self, *, show: Callable[[str], None], answer: Answer) -> None:
+    `types`: the caller has a line to type on, for asks without options.
+    """
+
+    def __init__(self, *, show: Callable[[str], None], answer: Answer, types: bool = False) -> None:
+        self._types = types
         self._show = show
         self._answer = answer
         self._answered: set[str] = set()
@@ -41,11 +46,21 @@ class Asking:
     def draw(self, more: int = 0) -> None:
         """Show the ask (again)."""
         if self.ask is not None:
-            self._show(line(self.ask, self.ask["scopes"][self._scope], more))
+            self._show(line(self.ask, self.ask["scopes"][self._scope], more, types=self._types))
+
+    def wants(self, key: str) -> bool:
+        """Whether the key means something to the ask that is shown."""
+        if self.ask is None or isinstance(key, Pasted):
+            return False
+        return key.isdigit() or (key == "s" and len(self.ask["scopes"]) > 1) or self.wants_text(key)
+
+    def wants_text(self, key: str) -> bool:
+        """Whether the key begins an answer that has to be typed."""
+        return self._types and key == "t" and self.ask is not None and not self.ask["options"]
 
     def press(self, key: str) -> None:
-        """A key: a digit answers, `s` is the next scope, anything else is none of ours."""
-        if self.ask is None:
+        """A key: a digit answers, `s` is the next scope, anything else, and what was pasted, is none of ours."""
+        if self.ask is None or isinstance(key, Pasted):
             return
         options = self.ask["options"]
         if key == "s" and len(self.ask["scopes"]) > 1:
@@ -58,19 +73,27 @@ class Asking:
             self._show("")
             self._answer(ask, str(options[int(key) - 1]["id"]), scope)
 
+    def typed(self) -> Wire | None:
+        """The ask that is shown is answered by what was typed: it is shown no more."""
+        ask, self.ask = self.ask, None
+        if ask is not None:
+            self._answered.add(ask["id"])
+            self._show("")
+        return ask
+
     def again(self, ask: Wire) -> None:
         """The answer was not taken: it may be asked once more."""
         self._answered.discard(ask["id"])
 
 
-def line(ask: Wire, scope: str, more: int = 0) -> str:
+def line(ask: Wire, scope: str, more: int = 0, *, types: bool = False) -> str:
     """What is asked, where, and the keys, in one line."""
     action = ask["action"]
     what = action.get("command") or ", ".join(map(str, action.get("paths") or ()))
     detail = f": {what}" if what and str(what) not in ask["title"] else ""
     head = f"{ask.get('node', ask['kind'])} asks: {ask['title']}{detail}"
     if not ask["options"]:
-        return harmless(f'{head}   graphd answer {ask["id"]} --text "…"')
+        return harmless(f"{head}   t: type the answer" if types else f'{head}   graphd answer {ask["id"]} --text "…"')
     keys = "   ".join(f"{number}: {option['label']}" for number, option in enumerate(ask["options"], 1))
     stands = ""
     if len(ask["scopes"]) > 1:

@@ -11,7 +11,7 @@ import click
 
 from graphd.cli.asking import Asking
 from graphd.cli.exits import DETACHED, CommandEnded, CommandRefused
-from graphd.cli.following import single_keys
+from graphd.cli.keyboard import single_keys
 from graphd.cli.options import command, completes_node, graph_option
 from graphd.cli.people import response
 from graphd.cli.printed import observed, write

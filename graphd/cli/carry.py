@@ -22,20 +22,37 @@ Wire = dict[str, Any]
 @command("export")
 @graph_argument
 @click.option(
-    "--version", type=click.Choice(["1", "2"]), default="2", show_default=True,
-    help="The interchange version; 1 refuses what it has no words for.",
+    "--version", type=click.Choice(["1", "2"]),
+    help="The interchange version, by default 2; 1 refuses what it has no words for.",
 )  # fmt: skip
-def export_command(*, graph: str | None, version: str, workspace: Path | None) -> None:
-    """Write GRAPH to stdout as `workgraph/change`, one JSON object a line.
+@click.option(
+    "--html", "page", is_flag=False, flag_value="-", metavar="[FILE]",
+    help="A page for people instead: one file that fetches nothing. Without FILE, or with -, to stdout.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Put the page in the place of a file that is there.")
+def export_command(
+    *, graph: str | None, version: str | None, page: str | None, force: bool, workspace: Path | None
+) -> None:
+    """Write GRAPH to stdout as `workgraph/change`, one JSON object a line; with --html as a page to read and share.
 
     Examples:
       graphd export checkup > checkup.jsonl
       graphd export @last --version 1
+      graphd export @last --html run.html
     """
+    if page is not None:
+        if version is not None:
+            raise CommandRefused("usage", t("a page has no interchange version"), "graphd export GRAPH --html FILE")
+        from graphd.cli.page.writing import write_page
+
+        write_page(workspace, graph, page, force=force)
+        return
+    if force:
+        raise CommandRefused("usage", t("--force goes with --html FILE"), "graphd export GRAPH --html FILE --force")
 
     async def work(session: "Session") -> list[str]:
         named = await graph_named(session, graph)
-        found: Wire = await call(session, "workgraph/export", {"graph": named, "version": int(version)})
+        found: Wire = await call(session, "workgraph/export", {"graph": named, "version": int(version or "2")})
         return list(found["lines"])
 
     for line in talk(workspace, work):

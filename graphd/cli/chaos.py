@@ -25,9 +25,10 @@ import click
 
 from graphd.cli.closing import is_at_rest
 from graphd.cli.exits import FAILED, INFRA, OK, CommandRefused
-from graphd.cli.following import Follower, View, Wishes, view_for
+from graphd.cli.following import Follower, Wishes
 from graphd.cli.oracle import Tally, script, tally
 from graphd.cli.talk import call, open_session
+from graphd.cli.views import View, view_for
 from graphd.cli.words import counted
 
 Wire = dict[str, Any]
@@ -118,7 +119,7 @@ class _Storm:
         self._oracle = oracle
         self._choose = choose
         self._ledger = Ledger()
-        self._view = view_for(Wishes())
+        self._view = view_for(as_json=False)
         self._client: subprocess.Popen[bytes] | None = None
 
     async def run(self) -> int:

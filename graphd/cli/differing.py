@@ -43,15 +43,24 @@ def diff_command(*, node: str, graph: str | None, as_json: bool, workspace: Path
     if as_json:
         print_json(found)
         return
-    if found["shared"]:
-        others = ", ".join(f"{one['node']}@{one['attempt']} of {short_id(one['graph'])}" for one in found["shared"])
-        click.echo(harmless(f"these ran in the same tree meanwhile: {others}"), err=True)
-    if not found["patch"]:
-        click.echo("it changed nothing", err=True)
-    elif sys.stdout.isatty():
-        click.echo("\n".join(_shown(line) for line in found["patch"].rstrip("\n").split("\n")), color=colour())
-    else:
+    for line in beside(found):
+        click.echo(line, err=True)
+    if found["patch"] and not sys.stdout.isatty():
         sys.stdout.write(found["patch"])
+    elif found["patch"]:
+        click.echo("\n".join(patch_lines(found)), color=colour())
+
+
+def beside(found: Wire) -> list[str]:
+    """What has to be known of a patch."""
+    others = ", ".join(f"{one['node']}@{one['attempt']} of {short_id(one['graph'])}" for one in found["shared"])
+    lines = [harmless(f"these ran in the same tree meanwhile: {others}")] if others else []
+    return lines if found["patch"] else [*lines, "it changed nothing"]
+
+
+def patch_lines(found: Wire) -> list[str]:
+    """A patch for a terminal."""
+    return [_shown(line) for line in found["patch"].rstrip("\n").split("\n")] if found["patch"] else []
 
 
 def _shown(line: str) -> str:

@@ -1,7 +1,7 @@
 """Follow one graph to its end: the loop behind `run` and `watch`.
 
-It outlives the daemon (`graphd.client.follow`), offers detach, pause and cancel at Ctrl-C, and turns the end into an
-exit code. Leaving never stops the graph.
+It outlives the daemon (`graphd.client.follow`), hands keys on (`steering`), offers detach, pause and cancel at Ctrl-C,
+and turns the end into an exit code. Leaving never stops the graph.
 """
 
 import asyncio
@@ -13,18 +13,21 @@ from collections.abc import Coroutine, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from graphd.cli.asking import Asking
 from graphd.cli.closing import also, closing, final_output, is_at_rest
 from graphd.cli.exits import CANCELLED, DETACHED, OK, PERSON_NEEDED, TIMED_OUT, CommandRefused, code_of_graph
+from graphd.cli.keyboard import single_keys
 from graphd.cli.options import print_json
 from graphd.cli.people import response
-from graphd.cli.plain import PlainLines
 from graphd.cli.talk import call, call_once, is_at_terminal, open_session, refused
+from graphd.cli.views import View, view_for
 from graphd.cli.words import counted, duration, harmless, short_id
+from graphd_protocol.states import ENDED_STATUSES
 
 if TYPE_CHECKING:
+    from graphd.cli.steering import Steering
     from graphd.client.follow import Update
     from graphd.client.session import Session
 
@@ -42,6 +45,10 @@ class Wishes:
     allow_failures: bool = False
     asks: bool = True
     shows_output: bool = False
+    steers: bool = False
+    """Keys steer the graph, where somebody sits at a terminal that can be drawn on."""
+    stays: bool = False
+    """Somebody who can steer it stays with a graph at rest, until they leave or it ends."""
 
     @property
     def left_s(self) -> float | None:
@@ -49,64 +56,9 @@ class Wishes:
         return None if self.timeout_s is None else max(0.0, self.begun_s + self.timeout_s - time.monotonic())
 
 
-class View(Protocol):
-    """What shows a graph while it is followed: `Screen` on a terminal, `PlainLines` in a pipe."""
-
-    def open(self) -> None:
-        """Begin."""
-
-    async def close(self) -> None:
-        """End; the last value stays visible."""
-
-    def show(self, snapshot: Wire, activity: dict[str, Wire]) -> None:
-        """A newer value."""
-
-    def note(self, text: str, style: str = ...) -> None:
-        """A line beside the tree."""
-
-    def ask(self, text: str) -> None:
-        """A question; the empty text takes it away."""
-
-    def bell(self) -> None:
-        """A person is wanted."""
-
-
-class Silence:
-    """The view of `--json`: stdout belongs to the objects, and nothing is said on stderr."""
-
-    def open(self) -> None:
-        """Nothing."""
-
-    async def close(self) -> None:
-        """Nothing."""
-
-    def show(self, snapshot: Wire, activity: dict[str, Wire]) -> None:
-        """Nothing."""
-
-    def note(self, text: str, style: str = "") -> None:
-        """Nothing."""
-
-    def ask(self, text: str) -> None:
-        """Nothing."""
-
-    def bell(self) -> None:
-        """Nothing."""
-
-
-def view_for(wishes: Wishes) -> View:
-    """The live tree on a terminal, plain lines elsewhere, nothing beside `--json`."""
-    if wishes.as_json:
-        return Silence()
-    if not sys.stdout.isatty():
-        return PlainLines()
-    from graphd.cli.screen import Screen, can_draw
-
-    return Screen() if can_draw() else PlainLines()
-
-
 async def follow_to_the_end(workspace: Path | None, graph: str, wishes: Wishes, *, view: View | None = None) -> int:
     """Follow `graph` (an id) until it is at rest, is left, or the time is over; returns the exit code."""
-    return await Follower(workspace, graph, wishes, view=view or view_for(wishes)).run()
+    return await Follower(workspace, graph, wishes, view=view or view_for(as_json=wishes.as_json)).run()
 
 
 class Follower:
@@ -121,9 +73,11 @@ class Follower:
         self._activity: dict[str, Wire] = {}
         self._is_cleared = False
         self._left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._menu: contextlib.ExitStack | None = None
-        self._keys: contextlib.ExitStack | None = None
-        self._asking = Asking(show=view.ask, answer=self._answer)
+        self._has_menu = False
+        self._was_at_rest = False
+        self._keyboard = contextlib.ExitStack()
+        self._steering = self._steered() if wishes.steers and self._has_keys() else None
+        self._asking = Asking(show=view.ask, answer=self._answer, types=self._steering is not None)
         self._verbs: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
@@ -131,6 +85,8 @@ class Follower:
         self._view.open()
         watching = asyncio.create_task(self._watch())
         try:
+            if self._has_keys():
+                self._keyboard.enter_context(single_keys(self._pressed))
             with self._signals():
                 waited: set[asyncio.Future[Any]] = {watching, self._left}
                 await asyncio.wait(waited, timeout=self._wishes.left_s, return_when=asyncio.FIRST_COMPLETED)
@@ -150,12 +106,15 @@ class Follower:
             if self._needs_person() and not is_at_rest(self.snapshot):
                 return PERSON_NEEDED
             return code_of_graph(self.snapshot, allow_failures=self._wishes.allow_failures)
-        return DETACHED if self._left.done() else TIMED_OUT
+        if not self._left.done():
+            return TIMED_OUT
+        if self._stays() and self.snapshot is not None and is_at_rest(self.snapshot):
+            return code_of_graph(self.snapshot, allow_failures=self._wishes.allow_failures)
+        return DETACHED
 
     async def _put_back(self, watching: "asyncio.Task[None]") -> None:
         """End the tasks, give keyboard and terminal back."""
-        self._close_menu()
-        self._close_keys()
+        self._keyboard.close()
         if self._left.done() and self._verbs:
             await asyncio.wait(self._verbs, timeout=5)
         for task in (watching, *self._verbs):
@@ -208,36 +167,43 @@ class Follower:
         elif update.kind == "notice":
             self._view.note(harmless(update.params.get("text", "")))
         if self.snapshot is not None:
+            if self._steering is not None:
+                self._steering.take(self.snapshot)
             self._view.show(self.snapshot, self._activity)
             self._offer(self.snapshot.get("asks", []))
+            self._ring_at_rest(self.snapshot)
+
+    def _ring_at_rest(self, snapshot: Wire) -> None:
+        """Whoever stays is told when it needs them."""
+        rests = is_at_rest(snapshot)
+        if rests and not self._was_at_rest and self._stays():
+            self._view.bell()
+        self._was_at_rest = rests
 
     def _offer(self, asks: list[Wire]) -> None:
-        """Show the first open ask, where somebody sits here; its keys are read as long as it is shown."""
-        if not self._can_ask() or self._menu is not None:
+        """Show the first open ask, where somebody sits here and is not asked something else."""
+        if not self._can_ask() or self._is_busy():
             return
         was_shown = self._asking.ask
-        is_shown = self._asking.take(asks)
-        if is_shown and self._keys is None:
-            self._keys = contextlib.ExitStack()
-            self._keys.enter_context(single_keys(self._asking.press))
-        if is_shown and was_shown is None:
+        if self._asking.take(asks) and was_shown is None:
             self._view.bell()
-        if not is_shown:
-            self._close_keys()
 
-    def _close_keys(self) -> None:
-        if self._keys is not None:
-            self._keys.close()
-            self._keys = None
+    def _is_busy(self) -> bool:
+        """The line for questions has one of ours."""
+        return self._has_menu or (self._steering is not None and self._steering.is_asking)
 
     def _answer(self, ask: Wire, option: str, scope: str) -> None:
-        self._begin(self._respond(ask, option, scope))
+        self._begin(self._respond(ask, response(ask, option=option, scope=scope)))
 
-    async def _respond(self, ask: Wire, option: str, scope: str) -> None:
+    def _answer_in_words(self, text: str) -> None:
+        if (ask := self._asking.typed()) is not None:
+            self._begin(self._respond(ask, response(ask, option=None, text=text)))
+
+    async def _respond(self, ask: Wire, params: Wire) -> None:
         try:
             session = await open_session(self._workspace)
             try:
-                await call_once(session, "workgraph/respond", response(ask, option=option, scope=scope))
+                await call_once(session, "workgraph/respond", params)
             finally:
                 await session.close()
         except CommandRefused as refusal:
@@ -250,7 +216,15 @@ class Follower:
     def _is_over(self) -> bool:
         if self._is_cleared:
             return True
-        return self.snapshot is not None and (is_at_rest(self.snapshot) or self._needs_person())
+        if self.snapshot is None:
+            return False
+        return self._needs_person() or (is_at_rest(self.snapshot) and not self._stays())
+
+    def _stays(self) -> bool:
+        """Somebody is here who can steer it on from where it rests."""
+        if self._steering is None or self.snapshot is None or self.snapshot["status"] in ENDED_STATUSES:
+            return False
+        return self._wishes.stays or self._steering.has_steered
 
     def _needs_person(self) -> bool:
         """A question is open and nobody here can answer it; a proposal holds nothing up."""
@@ -258,7 +232,10 @@ class Follower:
         return any(ask["kind"] != "proposal" for ask in asks) and not self._can_ask()
 
     def _can_ask(self) -> bool:
-        return self._wishes.asks and is_at_terminal() and sys.stdout.isatty() and not self._wishes.as_json
+        return self._wishes.asks and self._has_keys()
+
+    def _has_keys(self) -> bool:
+        return is_at_terminal() and sys.stdout.isatty() and not self._wishes.as_json
 
     # ---- the keyboard ---------------------------------------------------------------------------------------------
 
@@ -275,38 +252,69 @@ class Follower:
 
     def _interrupted(self) -> None:
         """Once offers, twice detaches; where no key can be read there is nothing to offer."""
-        if self._menu is not None or not (is_at_terminal() and sys.stdout.isatty()):
+        if self._has_menu or not self._has_keys():
             self._leave()
             return
-        self._close_keys()
-        self._menu = contextlib.ExitStack()
-        self._menu.enter_context(single_keys(self._pressed))
+        self._has_menu = True
+        if self._steering is not None:
+            self._steering.cover(is_covered=True)
         self._view.ask(_MENU)
 
     def _leave(self) -> None:
+        if self._steering is not None:
+            self._steering.let_go()
         if not self._left.done():
             self._left.set_result(None)
 
     def _pressed(self, key: str) -> None:
-        self._close_menu()
+        """A key: of the menu, of a question of ours, of the ask that is shown, else it steers."""
+        steering = self._steering
+        if self._has_menu:
+            self._choose(key)
+        elif steering is not None and steering.is_asking:
+            steering.press(key)
+        elif self._asking.wants_text(key) and steering is not None and self._asking.ask is not None:
+            steering.ask_for_text(f"{harmless(self._asking.ask['title'])}:", self._answer_in_words)
+        elif self._asking.wants(key):
+            self._asking.press(key)
+        elif steering is not None:
+            steering.press(key)
+        if not self._is_busy() and self.snapshot is not None:
+            self._asking.draw()
+            self._offer(self.snapshot.get("asks", []))
+
+    def _choose(self, key: str) -> None:
+        """A key of the menu."""
+        self._has_menu = False
+        if self._steering is not None:
+            self._steering.cover(is_covered=False)
+        self._view.ask("")
         if key == "d":
             self._leave()
         elif key in ("p", "c"):
             self._begin(self._send("pause" if key == "p" else "cancel"))
-        if self.snapshot is not None and key != "d":
-            self._asking.draw()
-            self._offer(self.snapshot.get("asks", []))
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def _steered(self) -> "Steering | None":
+        """Where the tree is drawn, it can be steered."""
+        from graphd.cli.screen import Screen
+
+        if not isinstance(self._view, Screen):
+            return None
+        from graphd.cli.doing import Doing
+        from graphd.cli.steering import Steering
+
+        doing = Doing(
+            self._workspace, self._graph, self._view, begin=self._begin, leave=self._leave,
+            ended=lambda node: steering.ended(node),
+        )  # fmt: skip
+        steering = Steering(doing, self._view.face)
+        return steering
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
         self._verbs.add(task)
         task.add_done_callback(self._verbs.discard)
-
-    def _close_menu(self) -> None:
-        if self._menu is not None:
-            self._menu.close()
-            self._menu = None
-            self._view.ask("")
+        return task
 
     async def _send(self, verb: str) -> None:
         self._view.note(f"{verb} asked for")
@@ -368,22 +376,3 @@ def _print_update(update: "Update") -> None:
         print_json({"type": update.kind, **told})
     else:
         print_json({"type": update.kind, **update.params})
-
-
-@contextlib.contextmanager
-def single_keys(pressed: Any) -> Iterator[None]:
-    """Give each key to `pressed` without waiting for Enter. Ctrl-C stays a signal."""
-    import os
-    import termios
-    import tty
-
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    loop = asyncio.get_running_loop()
-    tty.setcbreak(descriptor, termios.TCSANOW)
-    loop.add_reader(descriptor, lambda: pressed(os.read(descriptor, 64)[:1].decode(errors="replace")))
-    try:
-        yield
-    finally:
-        loop.remove_reader(descriptor)
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

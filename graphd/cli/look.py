@@ -141,13 +141,17 @@ def watch_command(
 ) -> None:
     """Follow a graph until it ends or waits for a person. Ctrl-C asks; leaving stops nothing.
 
+    At a terminal keys steer it (? lists them), and it stays with a graph that is paused or blocked until you leave.
+
     Examples:
       graphd watch
       graphd watch checkup --json
     """
     from graphd.cli.following import Wishes, follow_to_the_end
 
-    wishes = Wishes(as_json=as_json, timeout_s=timeout_of(timeout), allow_failures=allow_failures)
+    wishes = Wishes(
+        as_json=as_json, timeout_s=timeout_of(timeout), allow_failures=allow_failures, steers=True, stays=True
+    )
 
     async def work() -> int:
         session = await open_session(workspace)

@@ -62,7 +62,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "mcp": Entry("Set up", "setup", "The tools of a child, as an MCP server: what its agent starts."),
     "config": Entry("Set up", "config", "Show, change and check the settings."),
     "workspace": Entry("Set up", "workspaces", "List the folders that have graphs; move or forget them."),
-    "export": Entry("Set up", "carry", "Write a graph as JSON lines."),
+    "export": Entry("Set up", "carry", "Write a graph as JSON lines, or as a page."),
     "import": Entry("Set up", "carry", "Read a graph that was exported."),
     "purge": Entry("Set up", "carry", "Remove ended graphs, or what they left on the disk."),
     "completion": Entry("Set up", "completion", "Print the completion script of a shell."),

@@ -53,10 +53,14 @@ def why_command(*, node: str | None, graph: str | None, as_json: bool, workspace
         if not reasons:
             click.echo(f"  {closing(snapshot)[1]}")
     for slug, why in reasons:
-        since = f" ({duration(int(time.time() * 1000) - why['since'])} ago)" if why.get("since") else ""
-        click.echo(f"{slug}: {harmless(why['detail'])}{since}")
-        if why.get("next"):
-            click.echo(f"  {harmless(why['next'])}")
+        click.echo("\n".join(why_lines(slug, why)))
+
+
+def why_lines(slug: str, why: Wire) -> list[str]:
+    """A reason, and what to type next."""
+    since = f" ({duration(int(time.time() * 1000) - why['since'])} ago)" if why.get("since") else ""
+    lines = [f"{slug}: {harmless(why['detail'])}{since}"]
+    return [*lines, f"  {harmless(why['next'])}"] if why.get("next") else lines
 
 
 def _holding(snapshot: Wire) -> list[str]:

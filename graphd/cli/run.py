@@ -107,7 +107,7 @@ def run_command(
 
     wishes = Wishes(
         as_json=as_json, timeout_s=timeout_of(timeout), allow_failures=allow_failures, asks=not no_ask,
-        shows_output=True,
+        shows_output=True, steers=True,
     )  # fmt: skip
     given = dict(pair(item) for item in inputs)
     limit = budget_of(budget) if budget is not None else None

@@ -3,7 +3,7 @@
 It reads wire snapshots (dicts), knows neither colours nor the terminal, and costs one pass over the nodes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,30 +131,33 @@ def is_settled(node: Wire) -> bool:
     return node["state"] in SETTLED or (node["state"] == "failed" and not node["required"])
 
 
-def fitted(lines: list[Line], rows: int) -> list[Line]:
+def fitted(lines: list[Line], rows: int, *, keep: Sequence[str] = ()) -> list[Line]:
     """At most `rows` lines: runs of done nodes are folded first, then waiting ones, then what is left at the end.
 
-    What runs, failed, is stuck or blocked stays visible for as long as there is any room.
+    What runs, failed, is stuck or blocked stays visible for as long as there is any room; the nodes of `keep`
+    do for longer, the first of them always.
     """
     if len(lines) <= rows:
         return lines
     for foldable in ({"achieved", "skipped", "cancelled"}, {"achieved", "skipped", "cancelled", "waiting"}):
-        folded = _folded(lines, foldable)
+        folded = _folded(lines, foldable, keep)
         if len(folded) <= rows:
             return folded
-    telling = [line for line in lines if line.state in ("running", "stuck", "failed")]
-    rest = [line for line in lines if line.state not in ("running", "stuck", "failed")]
-    cut = telling[: max(0, rows - 1)]
-    hidden = len(telling) - len(cut) + len(rest)
+    telling = [line for line in lines if line.state in ("running", "stuck", "failed") or line.slug in keep]
+    room = max(0, rows - 1)
+    at = next((place for place, line in enumerate(telling) if line.slug in keep[:1]), 0)
+    begin = max(0, at - room + 1)
+    cut = telling[begin : begin + room]
+    hidden = len(lines) - len(cut)
     return [*cut, Line("folded", "", f"and {hidden} more", count=hidden)]
 
 
-def _folded(lines: list[Line], foldable: set[str]) -> list[Line]:
+def _folded(lines: list[Line], foldable: set[str], keep: Sequence[str]) -> list[Line]:
     """Runs of two and more lines of one foldable kind become one line."""
     result: list[Line] = []
     run: list[Line] = []
     for line in [*lines, None]:
-        kind = _kind(line, foldable)
+        kind = None if line is not None and line.slug in keep else _kind(line, foldable)
         if run and kind != _kind(run[0], foldable):
             result.extend(run if len(run) < 2 else [_summary(run)])
             run = []

@@ -371,7 +371,7 @@ def test_ctrl_c_offers_and_twice_detaches(house: House) -> None:
     terminal = Terminal(house, "run", "--sh", "sleep 30")
     terminal.until("1 running")
     terminal.press("\x03")
-    terminal.until("detach")
+    terminal.until("d: detach")
     terminal.press("\x03")
 
     assert terminal.code() == 130
@@ -383,7 +383,7 @@ def test_ctrl_c_and_a_key(house: House, key: str, code: int, status: str) -> Non
     terminal = Terminal(house, "run", "--sh", "sleep 30")
     terminal.until("1 running")
     terminal.press("\x03")
-    terminal.until("cancel")
+    terminal.until("d: detach")
     terminal.press(key)
 
     assert terminal.code() == code

@@ -1,4 +1,4 @@
-"""A real Emacs with eglot, in batch: the strictest client about what it is sent.
+"""A real Emacs with eglot, in batch: the strictest client about what it is sent. Its set-up is the one of the docs.
 
 Fails, never skips, in CI; on a machine without Emacs it is skipped.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.documented import block
 from tests.kit.workspaces import Workspace
 
 SCRIPT = Path(__file__).parents[1] / "data" / "emacs" / "eglot.el"
@@ -40,11 +41,17 @@ def test_a_session_of_emacs(workspace: Workspace) -> None:
     path = workspace.root / ".agents" / "workflows" / "flow.yaml"
     path.write_text(FLOW)
     root = Path(__file__).parents[2]
+    set_up = workspace.base / "init.el"
+    set_up.write_text(block("how-to/editors.md", "elisp"))
+    program = workspace.base / "bin" / "graphd"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m graphd "$@"\n')
+    program.chmod(0o755)
     ran = subprocess.run(
-        ["emacs", "--batch", "-q", "-l", str(SCRIPT)],
+        ["emacs", "--batch", "-q", "-l", str(set_up), "-l", str(SCRIPT)],
         env={
             **workspace.environment,
-            "PYTHON": sys.executable,
+            "PATH": f"{program.parent}:{os.environ['PATH']}",
             "WORKFLOW": str(path),
             "HOME": str(workspace.base),
             "PYTHONPATH": str(root),

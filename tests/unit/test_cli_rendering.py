@@ -13,6 +13,7 @@ from graphd.cli.oracle import tally
 from graphd.cli.plain import PlainLines
 from graphd.cli.screen import Screen
 from graphd.cli.shelf import nodes_of, slug_of, title_of
+from graphd.cli.steering import Face, Steering
 from graphd.cli.tree import arranged, fitted, lines_of
 from graphd.cli.words import duration, harmless, last_line, seconds_of
 from graphd_protocol.model import Limits, Node, Retry, Snapshot, Source, Spending, Spent
@@ -26,7 +27,7 @@ Wire = dict[str, Any]
 def node(slug: str, state: str = "waiting", needs: tuple[str, ...] = (), **more: Any) -> Wire:
     """A node as the wire has it, checked by the wire's own model."""
     value = Node(
-        id=f"gn-{slug}", slug=slug, title=slug, spec="true", worker="shell", needs=list(needs),
+        id=f"gn-{slug}", slug=slug, title=slug, spec=more.pop("spec", "true"), worker="shell", needs=list(needs),
         required=more.pop("required", False), state=state, attempts=more.pop("attempts", 0), rounds=0,
         timeout_ms=600_000, retry=Retry(), report_to_parent=False, priority=0, changed_at=1, spent=Spent(),
         **{"started_at": BEGUN if state != "waiting" else None, **more},
@@ -60,6 +61,20 @@ def drawn(value: Wire, *, width: int = 80, height: int = 24, activity: dict[str,
     screen.show(value, activity or {})
     console.print(screen.frame(value))
     return out.getvalue().splitlines()
+
+
+def drawn_with(face: Face, steering: Steering, *, width: int = 80, height: int = 24) -> list[str]:
+    """The screen with a face, at its last value; its lines are no wider than it."""
+    out = io.StringIO()
+    console = Console(file=out, width=width, height=height, force_terminal=False, highlight=False)
+    screen = Screen(console, lambda: NOW)
+    screen.face = face
+    assert steering.snapshot is not None
+    screen.show(steering.snapshot, {})
+    console.print(screen.frame(steering.snapshot))
+    lines = out.getvalue().splitlines()
+    assert max(map(cell_len, lines)) <= width
+    return lines
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------
@@ -167,6 +182,17 @@ def test_with_no_room_at_all_what_runs_comes_first_and_the_rest_is_counted() -> 
     assert len(lines) == 6
     assert {line.state for line in lines[:-1]} == {"running"}
     assert sum(line.count for line in lines) == 60
+
+
+def test_a_node_that_is_looked_at_is_never_folded_away() -> None:
+    nodes = [node(f"done-{i}", "achieved") for i in range(50)] + [node(f"busy-{i}", "running") for i in range(50)]
+    lines = lines_of(snapshot(*nodes), {}, NOW)
+
+    assert "done-7" in [line.slug for line in fitted(lines, 60, keep=["done-7"])]
+    for keep in ("done-7", "busy-49"):
+        tight = fitted(lines, 6, keep=[keep, "done-3"])
+        assert keep in [line.slug for line in tight]
+        assert (len(tight), sum(line.count for line in tight)) == (6, 100)
 
 
 # ---- screen and plain lines ----------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ from graphd.base.chinese import (
     files,
     gates,
     house,
+    keys,
+    page,
     plans,
     replan,
     rules,
@@ -29,7 +31,7 @@ from graphd.base.chinese import (
 AREAS: Final = (
     runs.TEXTS, rules.TEXTS, asks.TEXTS, agents.TEXTS, plans.TEXTS, files.TEXTS, explanations.TEXTS, editor.TEXTS,
     wire.TEXTS, house.TEXTS, terminal.TEXTS, talks.TEXTS, gates.TEXTS, bounds.TEXTS, replan.TEXTS, children.TEXTS,
-    diffs.TEXTS,
+    diffs.TEXTS, page.TEXTS, keys.TEXTS,
 )  # fmt: skip
 CATALOGUE: Final[dict[str, str]] = {template: chinese for area in AREAS for template, chinese in area.items()}
 STORED: Final = (
