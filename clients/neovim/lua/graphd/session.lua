@@ -139,6 +139,7 @@ function Session:_ready(facts)
 end
 
 function Session:_ended(reason)
+  self._subscription = nil
   self._link, self._attempt = nil, nil
   self:_keep_in_flight()
   local farewell = self._farewell
