@@ -7,6 +7,7 @@ when it is closed, which our tests take for what it is; what is needed of it is 
 import contextlib
 import importlib.util
 import itertools
+import json
 import os
 import shutil
 import signal
@@ -21,8 +22,13 @@ from typing import Any, Final
 from tests.kit.workspaces import ROOT, Workspace
 
 CLIENT: Final = ROOT / "clients" / "neovim"
-WAIT_S: Final = 20.0
+WAIT_S: Final = 40.0
 COLUMNS, LINES = 120, 32
+GATED: Final = """title: Gated
+nodes:
+  - { id: wait, run: 'echo begun; while [ ! -e go ]; do sleep 0.05; done; echo through' }
+  - { id: last, needs: [wait], run: 'cat "$GRAPHD_INPUT_DIR"/*' }
+"""
 _CELLS: Final = """
 local lines = {}
 for row = 1, vim.o.lines do
@@ -167,10 +173,19 @@ class Neovim:
     def until(self, what: Callable[[], Any], about: str = "") -> Any:
         """The first true answer of `what`."""
         deadline = time.monotonic() + WAIT_S
+        self._not_blocked()
         while not (answer := what()):
             assert time.monotonic() < deadline, f"{about}\n{self.screen()}\n--- messages\n{self.messages()}"
-            self.lua("vim.wait(20, function() return false end, 10)")
+            time.sleep(0.02)
+            self._not_blocked()
         return answer
+
+    def _not_blocked(self) -> None:
+        """A prompt that nobody expects is what a person would see, and nothing else could be asked of the editor."""
+        if self._rpc.call("nvim_get_mode")["blocking"]:
+            self._rpc.call("nvim_input", "<Esc><C-c>")
+            time.sleep(0.5)
+            raise AssertionError(f"a prompt stops the editor\n{self.screen()}\n--- messages\n{self.messages()}")
 
     def sees(self, *texts: str) -> str:
         """The screen, once all of these are on it."""
@@ -222,6 +237,13 @@ class Tmux(Neovim):
         return self._tmux("capture-pane", "-e", "-N", "-p")
 
 
+def workflow(room: Workspace, text: str = GATED, name: str = "flow") -> Path:
+    """Write a workflow file."""
+    path = room.root / ".agents" / "workflows" / f"{name}.yaml"
+    path.write_text(text)
+    return path
+
+
 def words(options: dict[str, Any]) -> list[str]:
     """The command line: no configuration, no swap files, the client on the runtime path, its options."""
     found = program()
@@ -237,7 +259,7 @@ def lua_table(value: Any) -> str:
         return f"{{ {rows} }}"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"[[{value}]]" if isinstance(value, str) else str(value)
+    return json.dumps(value)
 
 
 def surroundings(workspace: Workspace) -> dict[str, str]:

@@ -122,7 +122,7 @@ local function arrived(session, ask)
   if wanted == 'prompt' and not shown then
     M.put(session, ask)
   elseif wanted ~= 'off' then
-    say.warn(('%s\n%s'):format(M.words(ask), t('to answer: {command}', { command = ':Graphd asks' })))
+    say.warn(('%s; %s'):format(M.words(ask), t('to answer: {command}', { command = ':Graphd asks' })))
   end
 end
 

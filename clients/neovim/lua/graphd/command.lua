@@ -245,10 +245,9 @@ function M.run(words)
   local verb = words[1] or 'tree'
   local word = WORDS[verb]
   if not word then
-    local known = table.concat(vim.fn.sort(vim.tbl_keys(WORDS)), ' ')
-    return require('graphd.say').warn(
-      t('{name} is no verb of :Graphd; there are: {known}', { name = verb, known = known })
-    )
+    local said =
+      t('{name} is no verb of :Graphd; see {help}', { name = verb, help = ':help graphd-commands' })
+    return require('graphd.say').warn(said)
   end
   local workspace = require('graphd.workspace')
   local session = QUIET[verb] and workspace.session(workspace.root_of()) or workspace.current()

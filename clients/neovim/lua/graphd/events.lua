@@ -23,7 +23,7 @@ function M.watch(session)
       })
     elseif event == 'state' then
       if facts == 'failed' then
-        require('graphd.say').warn(t('{reason}\nto connect again: {command}', {
+        require('graphd.say').warn(t('{reason}; to connect again: {command}', {
           reason = session.reason,
           command = ':Graphd restart',
         }))

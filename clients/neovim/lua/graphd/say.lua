@@ -4,7 +4,7 @@ local t = require('graphd.text').t
 local M = {}
 
 local function notify(message, level)
-  vim.notify(message, level, { title = 'graphd' })
+  vim.notify(message:gsub('%s*\n%s*', ': '), level, { title = 'graphd' })
 end
 
 ---@param message string
@@ -17,11 +17,11 @@ function M.warn(message)
   notify(message, vim.log.levels.WARN)
 end
 
---- An error of the daemon's: what it says, and its hint.
+--- An error of the daemon's: what it says, and its hint. On one line: two would stop the editor at a prompt.
 ---@param trouble {message: string, data?: graphd.ErrorFacts}
 function M.refused(trouble)
   local hint = type(trouble.data) == 'table' and trouble.data.hint or ''
-  notify(hint ~= '' and ('%s\n%s'):format(trouble.message, hint) or trouble.message, vim.log.levels.ERROR)
+  notify(hint ~= '' and ('%s: %s'):format(trouble.message, hint) or trouble.message, vim.log.levels.ERROR)
 end
 
 --- Yes or no; `done` is called for yes alone.

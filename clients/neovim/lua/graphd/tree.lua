@@ -6,13 +6,13 @@ local t = require('graphd.text').t
 
 local M = {}
 
-local HEAD = 1 -- lines above the rows
 local PACE_MS = 60
 
 ---@class graphd.nvim.Tree
 ---@field buffer integer
 ---@field rows table
 ---@field lines graphd.nvim.Line[]
+---@field head integer Lines above the rows.
 ---@field session graphd.nvim.Session
 
 ---@type table<string, graphd.nvim.Tree> By workspace.
@@ -22,32 +22,34 @@ local by_buffer = {}
 
 -- ---- drawing ---------------------------------------------------------------------------------------------------------
 
-local function head_line(session)
+--- The workspace, and below it what is not as it should be: the connection, a question that waits.
+---@param session graphd.nvim.Session
+---@return string[], graphd.nvim.Span[]
+local function head_lines(session)
   local name = vim.fn.fnamemodify(session.root, ':~')
+  local lines, spans = { name }, { { line = 0, from = 0, to = #name, group = 'GraphdTitle' } }
+  local function add(text, group)
+    local flat = text:gsub('%s*\n%s*', ' ')
+    table.insert(lines, flat)
+    table.insert(spans, { line = #lines - 1, from = 0, to = #flat, group = group })
+  end
   local says = {
     starting = t('connecting'),
-    lost = t('reconnecting: {reason}', { reason = session.reason or '' }),
-    stopped = t(
-      'stopped: {reason}; {command}',
-      { reason = session.reason or '', command = ':Graphd restart' }
-    ),
-    failed = t(
-      'not connected: {reason}; {command}',
-      { reason = session.reason or '', command = ':Graphd restart' }
-    ),
+    lost = t('reconnecting'),
+    stopped = t('stopped; to connect again: {command}', { command = ':Graphd restart' }),
+    failed = t('not connected; to connect again: {command}', { command = ':Graphd restart' }),
   }
-  local state, asks = says[session.state], #session.mirror:asks()
-  local line, spans = name, { { line = 0, from = 0, to = #name, group = 'GraphdTitle' } }
-  local function add(text, group)
-    table.insert(spans, { line = 0, from = #line + 2, to = #line + 2 + #text, group = group })
-    line = line .. '  ' .. text
+  if says[session.state] then
+    add('! ' .. says[session.state], 'GraphdPaused')
+    if session.reason and session.reason ~= '' then
+      add('  ' .. session.reason, 'GraphdDescription')
+    end
   end
-  if state then
-    add(state, 'GraphdPaused')
-  elseif asks > 0 then
-    add(t('{count} waits for an answer: {key}', { count = asks, key = 'a' }), 'GraphdAsk')
+  local asks = #session.mirror:asks()
+  if asks > 0 then
+    add('? ' .. t('{count} waits for an answer: {key}', { count = asks, key = 'a' }), 'GraphdAsk')
   end
-  return (line:gsub('\n', ' ')), spans
+  return lines, spans
 end
 
 local function row_line(number, line)
@@ -96,7 +98,7 @@ local function draw_activity(tree)
     local graph, node = line.row.id:match('^([^/]+)/([^@]+)$')
     local doing = graph and (tree.session.activity[graph] or {})[node]
     if doing and doing.lastLine and line.row.state == 'running' then
-      sheet.note(tree.buffer, HEAD + number - 1, '⋯ ' .. doing.lastLine, 'GraphdActivity')
+      sheet.note(tree.buffer, tree.head + number - 1, '⋯ ' .. doing.lastLine, 'GraphdActivity')
     end
   end
 end
@@ -105,7 +107,7 @@ local function places(tree)
   local found = {}
   for _, window in ipairs(vim.fn.win_findbuf(tree.buffer)) do
     local cursor = vim.api.nvim_win_get_cursor(window)
-    local line = tree.lines[cursor[1] - HEAD]
+    local line = tree.lines[cursor[1] - tree.head]
     found[window] = { id = line and line.row.id, cursor = cursor }
   end
   return found
@@ -115,13 +117,13 @@ end
 local function put_back(tree, before)
   local number_of = {}
   for number, line in ipairs(tree.lines) do
-    number_of[line.row.id] = number + HEAD
+    number_of[line.row.id] = number + tree.head
   end
   local last = vim.api.nvim_buf_line_count(tree.buffer)
   for window, place in pairs(before) do
     local number = number_of[place.id or ''] or math.min(place.cursor[1], last)
     if not place.id and #tree.lines > 0 then
-      number = math.max(number, HEAD + 1)
+      number = math.max(number, tree.head + 1)
     end
     pcall(vim.api.nvim_win_set_cursor, window, { number, place.cursor[2] })
   end
@@ -133,12 +135,10 @@ local function draw(tree)
   end
   local before = places(tree)
   tree.lines = tree.rows:lines()
-  local text, spans = {}, {}
-  local head, head_spans = head_line(tree.session)
-  table.insert(text, head)
-  vim.list_extend(spans, head_spans)
+  local text, spans = head_lines(tree.session)
+  tree.head = #text
   for number, line in ipairs(tree.lines) do
-    local drawn, row_spans = row_line(HEAD + number - 1, line)
+    local drawn, row_spans = row_line(tree.head + number - 1, line)
     table.insert(text, drawn)
     vim.list_extend(spans, row_spans)
   end
@@ -169,7 +169,7 @@ end
 ---@param tree graphd.nvim.Tree
 ---@return graphd.TreeRow?
 local function row_here(tree)
-  local line = tree.lines[vim.api.nvim_win_get_cursor(0)[1] - HEAD]
+  local line = tree.lines[vim.api.nvim_win_get_cursor(0)[1] - tree.head]
   return line and line.row
 end
 
@@ -363,7 +363,7 @@ end
 -- ---- the buffer ------------------------------------------------------------------------------------------------------
 
 local function make(session)
-  local tree = { session = session, lines = {} }
+  local tree = { session = session, lines = {}, head = 1 }
   tree.buffer = sheet.new('graphd', { root = session.root })
   vim.api.nvim_buf_set_name(tree.buffer, ('graphd://%s'):format(session.root))
   local redraw = paced(function()
