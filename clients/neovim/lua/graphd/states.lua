@@ -1,0 +1,63 @@
+--- The live state behind each node of a workflow file: the daemon's inlay hints, coloured, where hints are off.
+local looks = require('graphd.looks')
+
+local M = {}
+
+local marks = vim.api.nvim_create_namespace('graphd.states')
+
+local function label_of(hint)
+  if type(hint.label) == 'string' then
+    return hint.label
+  end
+  return table.concat(vim.tbl_map(function(part)
+    return part.value
+  end, hint.label))
+end
+
+local function draw(buffer, hints)
+  vim.api.nvim_buf_clear_namespace(buffer, marks, 0, -1)
+  for _, hint in ipairs(hints) do
+    local label = label_of(hint)
+    local state = label:match('^[%a ]*%a') or ''
+    local group = looks.group((state:gsub(' %d.*', '')))
+    vim.api.nvim_buf_set_extmark(buffer, marks, hint.position.line, 0, {
+      virt_text = { { '  ' .. label, group } },
+      virt_text_pos = 'eol',
+      hl_mode = 'combine',
+      strict = false,
+    })
+  end
+end
+
+--- Asks for the states of a buffer, and draws them; takes ours away where Neovim shows hints itself.
+---@param client vim.lsp.Client
+---@param buffer integer
+function M.refresh_buffer(client, buffer)
+  if vim.lsp.inlay_hint.is_enabled({ bufnr = buffer }) or not require('graphd.config').get().states then
+    vim.api.nvim_buf_clear_namespace(buffer, marks, 0, -1)
+    return
+  end
+  local params = {
+    textDocument = vim.lsp.util.make_text_document_params(buffer),
+    range = {
+      start = { line = 0, character = 0 },
+      ['end'] = { line = vim.api.nvim_buf_line_count(buffer), character = 0 },
+    },
+  }
+  client:request('textDocument/inlayHint', params, function(trouble, hints)
+    if not trouble and vim.api.nvim_buf_is_loaded(buffer) then
+      draw(buffer, hints or {})
+    end
+  end, buffer)
+end
+
+--- The same for all buffers of a client.
+---@param client_id integer
+function M.refresh(client_id)
+  local client = vim.lsp.get_client_by_id(client_id)
+  for buffer in pairs(client and client.attached_buffers or {}) do
+    M.refresh_buffer(client, buffer)
+  end
+end
+
+return M
