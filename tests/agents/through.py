@@ -47,7 +47,10 @@ class Through(AgentWorkspace):
     def made(self, slug: str, *steps: dict[str, Any]) -> dict[str, Any]:
         """A node that plays these steps."""
         told = [{**step, "escalate": self.agent.escalates} for step in steps]  # only where it must, to be asked for
-        return {"id": slug, "worker": "build", "prompt": f"Do it. {script(*told)}", "retry": {"max": 2}}
+        made = {"id": slug, "worker": "build", "prompt": f"Do it. {script(*told)}", "retry": {"max": 2}}
+        return made | (
+            {"worker_config": {"permissions": "full"}} if "rejected" in self.agent.lacks else {}
+        )  # it serves no other
 
     def begin_nodes(self, *nodes: dict[str, Any]) -> None:
         """A graph of these, in the background."""
