@@ -92,12 +92,12 @@ def _start_clock(draft: Draft, ask: Ask) -> None:
         wait_ended(draft, ask)
 
 
-def withdraw_of(draft: Draft, node: Node, *, reason: str, attempt: int | None = None) -> None:
-    """Withdraw every open ask of a node, or of one attempt of it."""
+def withdraw_of(draft: Draft, node: Node, *, reason: str) -> None:
+    """Withdraw every open ask of a node."""
     graph = draft.graph
     for ask_id in list(graph.open_asks):
         ask = graph.asks[ask_id]
-        if ask.node == node.id and attempt in (None, ask.attempt):
+        if ask.node == node.id:
             withdraw(draft, ask, reason)
 
 

@@ -6,6 +6,7 @@ Source: spec workflow.md, Node; model.md, Gates.
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from graphd.base.text import Text, t
@@ -16,6 +17,7 @@ from graphd.core.reach import Reach
 from graphd.core.trouble import SOURCE, PlanTrouble, suggestion, unknown_worker
 
 MAX_GLOBS: Final = 64
+_PATHS_TOLD: Final = 100
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
 _SIGNAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}\Z")
 _BESIDE_WAIT: Final = ("gate", "for_each", "verify", "output_schema", "artifacts", "approval", "writes")
@@ -34,7 +36,14 @@ def clause_troubles(index: int, definition: Definition, workers: Collection[str]
 
 
 def path_troubles(definitions: Sequence[Definition]) -> Iterator[PlanTrouble]:
-    """What is wrong between nodes: `revise` that leads nowhere or leaks, reviews of nodes that did not come before."""
+    """What is wrong between nodes: `revise` that leads nowhere or leaks, reviews of nodes that did not come before.
+
+    The first of them: a leak is one of a gate and a reader, and a plan may have millions of such pairs.
+    """
+    return islice(_path_troubles(definitions), _PATHS_TOLD)
+
+
+def _path_troubles(definitions: Sequence[Definition]) -> Iterator[PlanTrouble]:
     reach = Reach(definitions)
     known = {d.slug for d in definitions}
     for index, definition in enumerate(definitions):
@@ -135,17 +144,18 @@ def _revise_troubles(
         return
     path = set(reach.path(target, gate.slug))
     again = path - {gate.slug}
-    for place, other in enumerate(definitions):
-        if other.slug in path or gate.slug in other.needs:
+    leaking = {reader for slug in again for reader in reach.readers(slug)} - path
+    for place in sorted(map(reach.place, leaking)):
+        other = definitions[place]
+        if gate.slug in other.needs:
             continue
-        found = next((at for at, need in enumerate(other.needs) if need in again), None)
-        if found is not None:
-            message = t(
-                "{node} reads {need}, which {gate} may send back, without waiting for {gate}",
-                node=other.slug, need=other.needs[found], gate=gate.slug,
-            )  # fmt: skip
-            hint = t("add {node} to its needs", node=gate.slug)
-            yield PlanTrouble("reviseLeaks", other.slug, message, hint, place, "needs", found)
+        found = next(at for at, need in enumerate(other.needs) if need in again)
+        message = t(
+            "{node} reads {need}, which {gate} may send back, without waiting for {gate}",
+            node=other.slug, need=other.needs[found], gate=gate.slug,
+        )  # fmt: skip
+        hint = t("add {node} to its needs", node=gate.slug)
+        yield PlanTrouble("reviseLeaks", other.slug, message, hint, place, "needs", found)
 
 
 def _review_troubles(index: int, definition: Definition, reach: Reach, known: Collection[str]) -> Iterator[PlanTrouble]:

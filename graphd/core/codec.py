@@ -26,7 +26,7 @@ from graphd.core.definition import (
     Verify,
     Wait,
 )
-from graphd.core.events import Actor, Event
+from graphd.core.events import Actor
 from graphd.core.model import (
     Ask,
     Attempt,
@@ -86,7 +86,6 @@ _pruned = _dumper(Pruned)
 _source = _dumper(Source)
 _entry = _dumper(HistoryEntry)
 _header = _dumper(Graph, without=DERIVED_OF_GRAPH | PARTS_OF_GRAPH)
-_event = _dumper(Event)
 _actor = _dumper(Actor)
 
 
@@ -329,15 +328,3 @@ def dump_actor(actor: Actor) -> Row:
 def load_actor(row: Row) -> Actor:
     """The inverse of `dump_actor`."""
     return Actor(**row)
-
-
-def dump_event(event: Event) -> Row:
-    """One event; its payload is taken as it is."""
-    row = _event(event)
-    row["actor"] = _actor(event.actor)
-    return row
-
-
-def load_event(row: Row) -> Event:
-    """The inverse of `dump_event`."""
-    return Event(**{**row, "actor": Actor(**row["actor"])})

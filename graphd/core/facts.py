@@ -157,7 +157,8 @@ def _worked(draft: Draft, node: Node, attempt: Attempt, ended: Ended) -> None:
         conclude(draft)  # the node moves when the check is settled too; a stuck check may be all that is left
         return
     if ended.outcome == "achieved" and rounds.is_checked(node) and not _is_verified(node):
-        rounds.end_round(draft, node, ended.output)
+        if not rounds.is_being_checked(draft, node):  # else the round is over already, and its check was stopped
+            rounds.end_round(draft, node, ended.output)
         return
     if ended.outcome == "achieved" and node.candidate is not None:
         ended = ended._replace(output=node.candidate)

@@ -167,11 +167,3 @@ def rejecting(graph: Graph) -> list[Node]:
         if not after or any(node.skip == "gate_not_accepted" for node in after):
             found.append(gate)
     return found
-
-
-def judges_itself(graph: Graph, gate: Node, child_session: str) -> bool:
-    """This session did work that the gate judges: the gate's worker may not go on in it (model.md, Gates)."""
-    judged = _reached(graph, gate.id, "needs") - {gate.id}
-    for made in [graph.nodes[i].items for i in judged]:
-        judged.update(made)
-    return any(a.child_session == child_session and a.node in judged for a in graph.attempts.values())

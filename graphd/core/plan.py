@@ -1,4 +1,4 @@
-"""Checks of a whole plan, and what follows from its shape alone: sinks, required nodes, waves, ranks.
+"""Checks of a whole plan, and what follows from its shape alone: sinks, required nodes, waves.
 
 Every way in (workflow file, inline nodes) passes `check_plan`. Nothing here recurses over the graph: a chain
 of 5,000 nodes is as cheap as a wide one. Source: spec model.md, Ids, Graph, Node.
@@ -327,14 +327,4 @@ def waves(definitions: Sequence[Definition]) -> list[list[str]]:
     for slug in links:
         if slug in layer:
             found[layer[slug]].append(slug)
-    return found
-
-
-def ranks(definitions: Sequence[Definition]) -> dict[str, int]:
-    """Edges on the longest remaining path of each node; 0 for a sink. For plans that `check_plan` accepts."""
-    links = _links(definitions)
-    turned = _dependants(links)
-    found: dict[str, int] = {}
-    for slug in reversed(_peel(links, turned, set())):
-        found[slug] = 1 + max((found[dependant] for dependant in turned[slug]), default=-1)
     return found

@@ -8,7 +8,7 @@ import fnmatch
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from graphd.base.text import Text, t
@@ -31,14 +31,17 @@ READERS: Final = frozenset(
 )
 READING_GIT: Final = frozenset({"blame", "describe", "diff", "grep", "log", "ls-files", "rev-parse", "show", "status"})
 WRITING_OPTIONS: Final[dict[str, tuple[str, ...]]] = {
-    "sort": ("-o", "--o"),
-    "tree": ("-o",),
+    "sort": ("--o", "--co"),
     "rg": ("--pre", "--hostname-bin"),
-    "file": ("-C", "--c"),
-    "git": ("-O", "--open", "--out", "--ext", "--textconv"),
+    "file": ("--c",),
+    "git": ("-O", "--op", "--out", "--ext", "--textconv"),
 }
+"""Beginnings of options that write or start something: programs take a long one by any beginning that is its alone."""
+_WRITING_LETTERS: Final = {"sort": "o", "tree": "oR", "file": "C", "git grep": "O"}
+"""The same for options of one letter, which stand among others behind one dash."""
 _SHELL_MEANS: Final = re.compile(r"[;&|<>`$\n\r(){}*?!~#\\]")
-_SHELL_JOINS: Final = re.compile(r"[;&|`$\n\r(){}]+")
+_BETWEEN: Final = re.compile(r"[;&|`$\n\r(){}!]+")
+"""What stands between two commands of one line."""
 
 
 class Leave(NamedTuple):
@@ -67,13 +70,12 @@ class Ruling(NamedTuple):
 def permit(action: dict[str, Any], leave: Leave, *, scopes: Sequence[Scope] = ()) -> Ruling:
     """What becomes of a permission that an agent asks for. `action`: toolKind, paths, command."""
     kind = str(action.get("toolKind") or "other")
-    for word, rules in (("deny", leave.deny), ("ask", leave.ask), ("allow", leave.allow)):
-        is_about = _covers if word == "allow" else _touches
-        for rule in rules:
-            if is_about(rule, kind, action, leave):
-                return Ruling(_word(word), f"{word} {rule}")
+    for word, globs in (("deny", leave.deny), ("ask", leave.ask), ("allow", leave.allow)):
+        for glob in globs:
+            if _is_about(glob, kind, action, leave, whole=word == "allow"):
+                return Ruling(_word(word), f"{word} {glob}")
     for scope_kind, glob, word, ask in scopes:
-        if scope_kind == kind and _covers(f"{kind}:{glob}", kind, action, leave):
+        if scope_kind == kind and _is_about(f"{kind}:{glob}", kind, action, leave, whole=word == "allow"):
             return Ruling(_word(word), ask)
     return Ruling(_by_table(kind, action, leave), f"{leave.permissions}/{kind}")
 
@@ -119,11 +121,21 @@ def only_reads(command: str) -> bool:
         words = shlex.split(command)
     except ValueError:
         return False
-    if not words or any(word.startswith(WRITING_OPTIONS.get(words[0], ("\0",))) for word in words[1:]):
+    if not words or any(map(_writes(words), words[1:])):
         return False
     if words[0] == "git":
         return len(words) > 1 and words[1] in READING_GIT
     return words[0] in READERS
+
+
+def _writes(words: list[str]) -> Callable[[str], bool]:
+    """Whether an option of this command makes it write, or start another program."""
+    long = WRITING_OPTIONS.get(words[0], ())
+    letters = _WRITING_LETTERS.get(" ".join(words[: 2 if words[0] == "git" else 1]), "")
+    return lambda word: (
+        word.startswith(long)
+        or (word.startswith("-") and not word.startswith("--") and any(letter in word for letter in letters))
+    )
 
 
 # ---- globs --------------------------------------------------------------------------------------------------------
@@ -156,39 +168,30 @@ def rule_reason(rule: str) -> Text | None:
     return None
 
 
-def _covers(rule: str, kind: str, action: dict[str, Any], leave: Leave) -> bool:
-    """Whether `toolKind:glob` (or `*:glob`) is about all of this action: what allows must."""
+def _is_about(rule: str, kind: str, action: dict[str, Any], leave: Leave, *, whole: bool) -> bool:
+    """Whether `toolKind:glob` (or `*:glob`) is about the `whole` of this action, or about anything in it.
+
+    What allows has to be about all of it; what denies or asks is not got past by something else beside it.
+    """
     rule_kind, _, glob = rule.partition(":")
     if rule_kind not in ("*", kind):
         return False
     if not glob:
         return True
     if kind == "execute":
-        command = str(action.get("command") or "")
-        return not _SHELL_MEANS.search(command) and _is_command(command, glob)
+        return _runs(str(action.get("command") or ""), glob, whole=whole)
     paths = _paths(action)
-    return bool(paths) and all(matches(path, _absolute(glob, leave)) for path in paths)
+    absolute = glob if glob.startswith("/") else posixpath.join(leave.root, glob)
+    found = [matches(path, absolute) for path in paths]
+    return bool(paths) and (all(found) if whole else any(found))
 
 
-def _touches(rule: str, kind: str, action: dict[str, Any], leave: Leave) -> bool:
-    """Whether a rule is about any part of this action: one of its paths, one of the commands in a line of them."""
-    rule_kind, _, glob = rule.partition(":")
-    if rule_kind not in ("*", kind):
+def _runs(command: str, glob: str, *, whole: bool) -> bool:
+    """Whether a command is one that the glob names, or (not the `whole`) has such a one among others."""
+    if whole and _SHELL_MEANS.search(command):
         return False
-    if not glob:
-        return True
-    if kind == "execute":
-        command = str(action.get("command") or "")
-        return any(_is_command(part.strip(), glob) for part in (command, *_SHELL_JOINS.split(command)))
-    return any(matches(path, _absolute(glob, leave)) for path in _paths(action))
-
-
-def _is_command(command: str, glob: str) -> bool:
-    return fnmatch.fnmatchcase(command, glob) or f"{command} *" == glob
-
-
-def _absolute(glob: str, leave: Leave) -> str:
-    return glob if glob.startswith("/") else posixpath.join(leave.root, glob)
+    commands = [command] if whole else [command, *(part.strip() for part in _BETWEEN.split(command))]
+    return any(fnmatch.fnmatchcase(one, glob) or f"{one} *" == glob for one in commands)
 
 
 def _paths(action: dict[str, Any]) -> list[str]:

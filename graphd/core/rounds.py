@@ -27,13 +27,14 @@ def is_checked(node: Node) -> bool:
 def candidate(draft: Draft, node: Node, attempt: Attempt, output: Output) -> None:
     """A talking attempt gave a result, and lives: have it checked, or accept it and end the attempt."""
     if attempt.role == "worker" and is_checked(node):
-        if not _is_being_checked(draft, node):  # only one that was prompted anew has another result
+        if not is_being_checked(draft, node):  # only one that was prompted anew has another result
             end_round(draft, node, output)
         return
     stop_attempt(draft, attempt.key, "end_of_turn")
 
 
-def _is_being_checked(draft: Draft, node: Node) -> bool:
+def is_being_checked(draft: Draft, node: Node) -> bool:
+    """Its last result waits for its check, or the check runs."""
     graph = draft.graph
     return (graph.id, node.id) in draft.state.checks or any(key[:2] == (node.id, "verifier") for key in graph.live)
 

@@ -151,7 +151,8 @@ def block(draft: Draft, reason: str) -> None:
         from graphd.core.budget import trip_if_reached  # as in `_keep_bounds`
 
         trip_if_reached(draft)
-    if graph.status != "budget_limited":
+    is_said = graph.status == "blocked" and graph.pause_reason == reason
+    if graph.status != "budget_limited" and not is_said:
         draft.emit("blocked", reason=reason)
 
 

@@ -85,7 +85,7 @@ def _asked(draft: Draft, node: Node, attempt: Attempt, question: AgentAsk, fact:
     elif unspent is not None:
         draft.emit("ask_spent", node, ask=unspent.id, attempt=attempt.number)
         asks.answer(
-            draft, ask, by=unspent.answered_by or "", option=_same_option(unspent, ask), text=unspent.text,
+            draft, ask, by=unspent.answered_by or "", option=_same_option(unspent, question), text=unspent.text,
             comment=t("the answer to {ask}, which reached nobody", ask=unspent.id),
         )  # fmt: skip
     elif ruling is not None and ruling.verdict != "ask":
@@ -125,19 +125,20 @@ def scopes_of(graph: Graph, attempt: Attempt) -> list[tuple[str, str, str, str]]
 
 
 def _unspent(graph: Graph, attempt: Attempt, question: AgentAsk) -> Ask | None:
-    """A person's answer to the same action that an earlier attempt of this node never heard."""
+    """An answer to the same action that an earlier attempt of this node never heard, and that can be given here."""
     wanted = asks.action_hash(question.action)
     for ask in graph.asks.values():
         is_same = (ask.node, ask.role, ask.action_hash) == (attempt.node, attempt.role, wanted)
-        if is_same and ask.state == "answered" and ask.option is not None and ask.key and ask.spent_by is None:
+        is_free = ask.state == "answered" and ask.key is not None and ask.spent_by is None
+        if is_same and is_free and _same_option(ask, question) is not None:
             return ask
     return None
 
 
-def _same_option(unspent: Ask, ask: Ask) -> str | None:
+def _same_option(unspent: Ask, question: AgentAsk) -> str | None:
     """The option of the same kind: ids are the agent's, and may differ from process to process."""
     kind = next((option["kind"] for option in unspent.options if option["id"] == unspent.option), None)
-    return next((option["id"] for option in ask.options if option["kind"] == kind), None)
+    return next((option["id"] for option in question.options if option["kind"] == kind), None)
 
 
 def choose(question: AgentAsk, verdict: str) -> str | None:

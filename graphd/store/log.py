@@ -130,7 +130,8 @@ class Log:
         write.add(rows.INSERT_EVENT, [rows.event_row(event) for event in events])
         write.add(rows.UPSERT_NODE, [rows.node_row(graph, graph.nodes[node]) for node in nodes])
         # By number: an attempt settles before the next one of its node starts, as the schema's guard wants it.
-        attempts = sorted(touched.attempts, key=lambda key: key[2])
+        moved = touched.attempts | graph.live if touched.has_slept else touched.attempts
+        attempts = sorted(moved, key=lambda key: key[2])
         write.add(rows.UPSERT_ATTEMPT, [rows.attempt_row(graph.attempts[key]) for key in attempts])
         write.add(rows.UPSERT_ASK, [rows.ask_row(graph, graph.asks[ask]) for ask in touched.asks])
         deliveries = [rows.delivery_row(graph, graph.deliveries[key]) for key in touched.deliveries]

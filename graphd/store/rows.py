@@ -116,14 +116,15 @@ def delivery_row(graph: Graph, delivery: Delivery) -> SqlRow:
 class Touched:
     """What the events of one graph changed beside its header: nodes, attempts, asks and deliveries.
 
-    By the payloads that `evolve` reads: events of an attempt carry `role` and `number`, ask events `ask` (the opening
-    one `id`), delivery events `id` or `deliveries`.
+    By the payloads that `evolve` reads: events of an attempt carry `role` and `number`, those of an ask `ask` (the
+    opening one `id`), delivery events `id` or `deliveries`.
     """
 
-    __slots__ = ("asks", "attempts", "deliveries", "is_whole_plan", "nodes")
+    __slots__ = ("asks", "attempts", "deliveries", "has_slept", "is_whole_plan", "nodes")
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.is_whole_plan = False  # all nodes are new: the event that installs them names none
+        self.has_slept = False  # the clocks of all attempts that live were moved
         self.nodes: dict[str, None] = {}
         self.attempts: dict[AttemptKey, None] = {}
         self.asks: dict[str, None] = {}
@@ -139,8 +140,12 @@ class Touched:
                 self.attempts[(event.node, payload["role"], payload["number"])] = None
         if event.kind == "plan_installed":
             self.is_whole_plan = True
-        elif event.kind.startswith("ask_"):
-            self.asks[payload.get("ask") or payload["id"]] = None
+        elif event.kind == "machine_slept":
+            self.has_slept = True
+        elif event.kind == "ask_opened":
+            self.asks[payload["id"]] = None
+        elif "ask" in payload:
+            self.asks[payload["ask"]] = None
         elif event.kind == "delivery_created":
             self.deliveries[payload["id"]] = None
         elif event.kind == "delivery_acknowledged":

@@ -7,10 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol
-
-if TYPE_CHECKING:
-    from graphd_protocol import model as wire
+from typing import Final, Literal, Protocol
 
 Severity = Literal["error", "warning"]
 MAX_DIAGNOSTICS: Final = 200
@@ -47,21 +44,6 @@ class Diagnostic:
     message: str
     hint: str
     place: "Place" = field(default_factory=lambda: Place(0, 0), compare=False)
-
-    def to_wire(self) -> "wire.Diagnostic":
-        """The same as the wire shows it."""
-        from graphd_protocol import (
-            model as wire,
-        )  # pydantic is slow to import, and `graphd validate` needs none
-
-        start, end = self.range.start, self.range.end
-        return wire.Diagnostic(
-            severity=self.severity, code=self.code, path=self.path, message=self.message, hint=self.hint,
-            range=wire.Range(
-                start=wire.Position(line=start.line, character=start.character),
-                end=wire.Position(line=end.line, character=end.character),
-            ),
-        )  # fmt: skip
 
 
 class Span(Protocol):

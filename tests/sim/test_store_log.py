@@ -7,9 +7,23 @@ import pytest
 
 from graphd.base.clock import SystemClock
 from graphd.core.codec import dump_graph
-from graphd.core.commands import AttemptEnded, Cancel, Clear, Done, Pause, Request, RetryNodes
+from graphd.core.commands import (
+    AgentAsk,
+    AttemptEnded,
+    AttemptSaid,
+    Cancel,
+    Clear,
+    Done,
+    MachineSlept,
+    Pause,
+    Request,
+    Respond,
+    RetryNodes,
+    Revoke,
+)
 from graphd.core.decide import decide
 from graphd.core.model import State
+from graphd.core.policy import Leave
 from graphd.core.tape import Tape
 from graphd.store import log as log_module
 from graphd.store import rows
@@ -72,6 +86,30 @@ async def test_two_attempts_of_a_node_in_one_batch_are_both_stored(database: Dat
     await workload.batch(AttemptEnded("a", key, "lost", reason="its keeper died"))
     attempts = workload.state.graphs["a"].attempts
     assert [attempts[key].state, attempts[(key[0], key[1], 2)].state] == ["settled", "starting"]
+    await assert_loads_as(database, workload.state)
+
+
+async def test_a_sleep_of_the_machine_moves_the_clocks_of_all_live_attempts(database: Database) -> None:
+    workload = await Workload.on(database)
+    await workload.batch(plan("a", 3))
+    (key, *_) = workload.state.graphs["a"].live
+    before = workload.state.graphs["a"].attempts[key].deadline_at
+    await workload.batch(MachineSlept(60_000))
+    assert workload.state.graphs["a"].attempts[key].deadline_at == (before or 0) + 60_000
+    await assert_loads_as(database, workload.state)
+
+
+async def test_a_standing_answer_that_is_revoked_is_stored_as_that(database: Database) -> None:
+    workload = await Workload.on(database)
+    await workload.batch(plan("a", 1))
+    (key, *_) = workload.state.graphs["a"].live
+    options = ({"id": "y", "kind": "allow_once", "label": "Yes"},)
+    asked = AgentAsk("1", "permission", "edit", {"toolKind": "edit", "paths": ["/etc/x"]}, options)
+    await workload.batch(AttemptSaid("a", key, Leave("edit", "/w"), asks=(asked,)))
+    (ask,) = workload.state.graphs["a"].asks.values()
+    await workload.batch(Respond("a", ask.id, ask.action_hash, "y", scope="graph"))
+    await workload.batch(Revoke("a", ask.id))
+    assert workload.state.graphs["a"].asks[ask.id].is_revoked
     await assert_loads_as(database, workload.state)
 
 

@@ -137,7 +137,7 @@ def test_ids_are_unique_over_all_graphs(monkeypatch: pytest.MonkeyPatch) -> None
     assert opened(drive).id == "ask-00"
 
 
-def test_withdrawing_what_one_attempt_or_one_node_asked() -> None:
+def test_withdrawing_what_one_node_asked() -> None:
     drive = running()
     one, other, foreign = (
         opened(drive),
@@ -147,8 +147,6 @@ def test_withdrawing_what_one_attempt_or_one_node_asked() -> None:
     draft = Draft(drive.state, drive.tape, G, now=drive.now, actor=DAEMON, operation="checkpoint")
     node = draft.graph.nodes[A]
     assert [ask.id for ask in open_asks(draft, node, "permission")] == [one.id, other.id]
-    withdraw_of(draft, node, reason="its attempt ended", attempt=1)
-    assert list(drive.state.graphs[G].open_asks) == [other.id, foreign.id]
     withdraw_of(draft, node, reason="its node ended")
     assert list(drive.state.graphs[G].open_asks) == [foreign.id]
     drive.commit([draft.change], [])

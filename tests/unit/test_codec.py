@@ -23,7 +23,7 @@ from graphd.core.definition import (
     Wait,
 )
 from graphd.core.derive import rebuild
-from graphd.core.events import Actor, Event
+from graphd.core.events import Actor
 from graphd.core.model import (
     Ask,
     Attempt,
@@ -141,14 +141,6 @@ def test_nodes_and_attempts_keep_their_order() -> None:
     nodes = {f"gn-{i}": replace(NODE, id=f"gn-{i}") for i in (3, 1, 2)}
     graph = codec.load_graph(through_text(codec.dump_graph(replace(GRAPH, nodes=nodes))))
     assert list(graph.nodes) == ["gn-3", "gn-1", "gn-2"]
-
-
-def test_events_come_back_equal() -> None:
-    for event in (
-        Event("g", 1, 0, 2, "paused", None, {"a": [1], "b": {"c": None}}, Actor("person", "cli", "a@1")),
-        Event("g", 1, 1, 2, "node_ready", "gn-1", {}, Actor("daemon")),
-    ):
-        assert codec.load_event(through_text(codec.dump_event(event))) == event
 
 
 def test_none_where_none_is_not_the_default_is_kept() -> None:

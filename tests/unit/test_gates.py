@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from graphd.core.commands import Cancel, DaemonStarted, Finish, Pause, Resume, RetryNodes, Step
+from graphd.core.commands import AttemptSaid, Cancel, DaemonStarted, Finish, Pause, Resume, RetryNodes, Step
 from graphd.core.definition import Gate
 from graphd.core.events import Refused
-from graphd.core.gates import VerdictMissing, findings_of, judges_itself, verdict_of
+from graphd.core.gates import VerdictMissing, findings_of, verdict_of
 from graphd.core.model import Graph, Limits, Node, Output
+from graphd.core.policy import Leave
 from graphd_protocol.ids import node_id
 from tests.unit.core_drive import ME, Drive, define, ended, live_key, plan, states
 
@@ -347,14 +348,12 @@ def test_finish_refuses_a_gate_that_has_not_decided_and_names_it() -> None:
     assert caught.value.code == "invalidTransition"
 
 
-def test_a_session_that_did_the_work_does_not_judge_it() -> None:
+def test_a_gate_that_judges_again_begins_another_session() -> None:
     drive = reviewed()
-    end(drive, "make")
-    graph = graph_of(drive)
-    graph.attempts[(node_id("make"), "worker", 1)].child_session = "s1"
-    graph.attempts[live_key(graph, "check")].child_session = "s2"
-    gate = node(drive, "review")
-    assert judges_itself(graph, gate, "s1")
-    assert judges_itself(graph, gate, "s2")
-    assert not judges_itself(graph, gate, "s3")
-    assert not judges_itself(graph, node(drive, "make"), "s2")
+    for session in ("s1", "s2"):
+        end(drive, "make")
+        end(drive, "check")
+        drive.run(AttemptSaid(G, live_key(graph_of(drive), "review"), Leave(), session=session))
+        end(drive, "review", said("REVISE"))
+    begun_anew = graph_of(drive).attempts[(node_id("review"), "worker", 2)]
+    assert (begun_anew.resumes, begun_anew.child_session) == (None, "s2")

@@ -142,6 +142,11 @@ def test_a_review_is_of_nodes_before_it() -> None:
     assert codes(*rest, node("judge", "test", review=Review("diff", "cod"))) == ["review.notAnAncestor"]
 
 
+def test_of_gates_that_all_leak_into_each_other_the_first_hundred_are_told() -> None:
+    gates = [node(f"g{number}", "a", gate=Gate("a")) for number in range(50)]
+    assert codes(node("a"), *gates) == ["reviseLeaks"] * 100
+
+
 # ---- the last check, reach, durations -------------------------------------------------------------------------------
 
 
@@ -161,6 +166,7 @@ def test_reach_knows_who_waits_for_whom() -> None:
     assert reach.path("a", "d") == ["d", "a", "b", "c"]
     assert reach.path("b", "d") == ["d", "b"]
     assert reach.path("d", "a") == reach.path("e", "d") == []
+    assert reach.readers("a") == ["b", "c"]
     assert [other for other in "abcde" if reach.can_meet("b", other)] == ["c", "e"]
 
 

@@ -47,7 +47,21 @@ def test_writes_bound_what_edit_may_change_and_not_full() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["ls", "ls -la src", "git status", "git log --oneline -5", "cat 'a b'", "grep -i x f", "sort f", "rg foo src"],
+    [
+        "ls",
+        "ls -la src",
+        "git status",
+        "git log -SFOO",
+        "sort -u f",
+        "tree -a src",
+        "file -b f",
+        "git grep -n x",
+        "git log --oneline -5",
+        "cat 'a b'",
+        "grep -i x f",
+        "sort f",
+        "rg foo src",
+    ],
 )
 def test_commands_that_only_read(command: str) -> None:
     assert only_reads(command)
@@ -62,6 +76,8 @@ def test_commands_that_only_read(command: str) -> None:
         "git -c x=y log",
         "git branch new", "git diff --output=f", "git grep -Oless x", "rg --pre sh x", "tree -o f", "cat 'unclosed",
         "find . -delete", "sed -i s/a/b/ f", "env rm x", "xargs rm", "./ls", "/bin/ls", "A=1 rm x", "file -C -m x",
+        "sort -uo f f", "sort -ro/etc/x f", "sort --compress-program=sh f", "tree -ao f", "tree -R -L 1",
+        "file -bC -m x", "git grep -nOless x", "git grep --op=sh x",
     ],
 )  # fmt: skip
 def test_commands_that_do_more_or_could(command: str) -> None:
@@ -137,6 +153,18 @@ def test_what_is_a_rule(rule: str) -> None:
 )  # fmt: skip
 def test_what_is_no_rule_says_why(rule: str, why: str) -> None:
     assert why in str(rule_reason(rule))
+
+
+def test_what_denies_or_asks_is_not_got_past_by_something_else_beside_it() -> None:
+    leave = Leave("full", ROOT, deny=("edit:secrets/**", "execute:rm *"), ask=("execute:git push*",))
+    assert permit({"toolKind": "edit", "paths": ["/w/a", "/w/secrets/b"]}, leave).verdict == "deny"
+    for command in ("rm *", "rm -rf $HOME", "ls; rm x", "ls && rm x", "echo $(rm x)", "rm"):
+        assert permit({"toolKind": "execute", "command": command}, leave).verdict == "deny", command
+    assert permit({"toolKind": "execute", "command": "make && git push"}, leave).verdict == "ask"
+    assert permit({"toolKind": "execute", "command": "make; echo form x"}, leave).verdict == "allow"
+    denied = [("edit", "/w/secrets/**", "deny", "ask-1")]
+    scoped = permit({"toolKind": "edit", "paths": ["/w/secrets/a", "/w/b"]}, Leave("edit", ROOT), scopes=denied)
+    assert scoped == ("deny", "ask-1")
 
 
 def test_what_a_standing_answer_would_cover() -> None:

@@ -298,6 +298,19 @@ def test_a_result_that_comes_while_the_graph_pauses_waits_for_its_check() -> Non
     assert [key[1] for key in run.graph.live if key[0] == A] == ["verifier"]
 
 
+@pytest.mark.parametrize("first", ["worker", "verifier"])
+def test_a_pause_while_a_result_is_checked_costs_no_round(first: Any) -> None:
+    run = Checked()
+    run.candidate("result")
+    run.drive.run(Pause(G, "stop"), ME)
+    for role in sorted(("worker", "verifier"), key=lambda role: role != first):
+        run.end(role, "achieved" if role == "worker" else "failed", "result")
+    assert (run.graph.status, run.node.state) == ("user_paused", "ready")
+    assert run.node.rounds == 1
+    run.drive.run(Resume(G), ME)
+    assert (run.attempt("verifier").number, run.node.rounds) == (2, 1)
+
+
 def test_nobody_is_there_any_more_to_check_a_result_that_waited() -> None:
     run = Checked(budget=Budget(tokens=5))
     run.end(text="made", spent=Spent(tokens=9))

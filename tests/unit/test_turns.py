@@ -162,6 +162,17 @@ def test_an_answer_that_nobody_heard_serves_the_next_attempt_once() -> None:
     assert talk.asks()[2].state == "open", "once"
 
 
+def test_an_answer_that_nobody_heard_and_that_is_no_option_any_more_asks_again() -> None:
+    talk = Talk()
+    talk.say(asks=(question("1"),))
+    talk.answer(talk.asks()[0], "a1")
+    talk.drive.run(ended(talk.graph, "a", "lost", unheard=("1",)))
+    talk.say(asks=(question("7", options=OPTIONS[1:]),))
+    assert (talk.asks()[1].state, talk.asks()[0].spent_by) == ("open", None)
+    talk.say(asks=(question("8"),))
+    assert talk.asks()[2].option == "a1", "it is still there for who can take it"
+
+
 def test_an_answer_that_was_heard_is_spent() -> None:
     talk = Talk()
     talk.say(asks=(question("1"), question("2", {**FETCH, "title": "2"})))

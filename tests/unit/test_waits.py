@@ -154,6 +154,14 @@ def test_a_signal_that_comes_before_its_node_waits_is_kept_for_it() -> None:
     assert found.text == "2"
 
 
+def test_a_signal_for_a_blocked_node_does_not_say_again_that_the_graph_is_blocked() -> None:
+    drive = begun(define("a"), wait("go", "a", signal="deploy"))
+    drive.run(ended(graph_of(drive), "a", "failed"))
+    assert graph_of(drive).status == "blocked"
+    drive.run(Signal("deploy"))
+    assert [event.kind for change in drive.changes for event in change.events] == ["signal_kept"]
+
+
 def test_a_signal_reaches_every_live_graph_and_no_other() -> None:
     drive = begun(wait("go", signal="deploy"))
     drive.run(plan("h", wait("go", signal="deploy"), wait("also", signal="deploy")))

@@ -90,15 +90,6 @@ def test_rendering_counts_from_one() -> None:
     assert hint.startswith("    ")
 
 
-def test_a_diagnostic_has_its_wire_form() -> None:
-    (found,) = errors("config:\n  nodes:\n  - {id: a, run: ls, needs: [b]}\n")
-
-    assert found.to_wire().model_dump(by_alias=True) == {
-        "severity": "error", "code": "need.unknown", "path": "config.nodes[0].needs[0]", "message": found.message,
-        "hint": found.hint, "range": {"start": {"line": 2, "character": 29}, "end": {"line": 2, "character": 30}},
-    }  # fmt: skip
-
-
 def is_answered(source: bytes | str) -> bool:
     """Loading gives a plan, or diagnostics with at least one error, each with a cause."""
     try:
