@@ -100,6 +100,7 @@ def _for_agent(house: House, order: Order, agents: Agents, profile: Profile, gra
     if profile.driver == "acp" and quirks_of(profile).takes_mcp:
         order = replace(order, mcp_argv=MCP_ARGV, mcp_env=_mcp_env(order))
     resumed = _resumed(graph, attempt) if profile.restore != ("none",) else None
+    before = resumed or _replaced(graph, attempt)
     gone = _gone(profile, program, environment)
     unfit = may_not_serve(profile, agreed.permissions)
     is_named = agents.default is not None or agents.workers[attempt.worker].agent is not None
@@ -109,7 +110,7 @@ def _for_agent(house: House, order: Order, agents: Agents, profile: Profile, gra
         thinking=agreed.thinking, permissions=agreed.permissions, output_schema=contract.schema,
         max_tool_calls=None if is_check else definition.max_tool_calls,
         resume_session=resumed.child_session if resumed else None,
-        before=_before(house, order, resumed, contract) if resumed else None,
+        before=_before(house, order, before, contract) if before else None,
         headless=profile.headless, quirks=quirks_of(profile), secrets=_secrets(profile, environment),
         # One that nobody named stands in for one that is gone: the node waits for it to come back.
         refusal=gone or unfit, is_agent_gone=gone is not None or (unfit is not None and not is_named),
@@ -154,6 +155,14 @@ def _resumed(graph: Graph, attempt: Attempt) -> Attempt | None:
         return None
     earlier = graph.attempts.get((attempt.node, attempt.role, attempt.resumes))
     return earlier if earlier is not None and earlier.child_session else None
+
+
+def _replaced(graph: Graph, attempt: Attempt) -> Attempt | None:
+    """The attempt whose session the last one was to go on with, and could not."""
+    last = graph.attempts.get((attempt.node, attempt.role, attempt.number - 1))
+    if last is None or last.outcome != "lost" or last.child_session is not None:
+        return None
+    return _resumed(graph, last)
 
 
 def _mcp_env(order: Order) -> tuple[tuple[str, str], ...]:
