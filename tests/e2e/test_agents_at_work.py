@@ -131,6 +131,22 @@ def test_more_tool_calls_than_a_node_allows_end_it(workspace: Workspace) -> None
     assert (failure["class"], failure["reason"]) == ("limit", "more than 3 tool calls")
 
 
+def test_tool_calls_are_counted_over_the_death_of_a_daemon(workspace: Workspace) -> None:
+    def tool(number: int) -> dict[str, object]:
+        return {"tool": {"toolCallId": f"t{number}", "title": f"Read {number}", "kind": "read"}}
+
+    gate = workspace.base / "gate"
+    inside = asks(str(workspace.root / "x"))  # allowed by its rule, in a commit of its own
+    agent = AgentWorkspace(workspace, [tool(1), tool(2), inside, {"until": str(gate)}, tool(3), {"until_cancel": True}])
+    agent.run("nodes: [{ id: a, worker: build, prompt: x, worker_config: { max_tool_calls: 2 } }]", "--detach")
+    agent.until(lambda: agent.trace(did="asked"))
+    agent.kill_daemon()
+    agent.until(lambda: agent.nodes()["a"].get("phase") == "working")
+    gate.touch()
+    agent.until(lambda: agent.nodes()["a"]["state"] == "failed")
+    assert agent.nodes()["a"]["failure"]["class"] == "limit"
+
+
 CHECKED = """nodes:
   - id: a
     worker: build

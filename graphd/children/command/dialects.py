@@ -99,7 +99,7 @@ def _uses(turn: Turn, tool: str, status: str = "completed") -> Made:
     turn.tool_calls += 1
     turn.has_acted = True
     row = {"id": str(turn.tool_calls), "title": tool[:256], "status": status}
-    return [("item", {"kind": "tool", "tool": row}), usage(turn)]
+    return [("item", {"kind": "tool", "tool": row, "calls": turn.tool_calls}), usage(turn)]
 
 
 def usage(turn: Turn) -> tuple[str, dict[str, Any]]:
