@@ -26,7 +26,7 @@ from graphd.children.profiles.choosing import (
     serve,
     terms,
 )
-from graphd.children.profiles.weather import LONGEST_S, cooldown_s, jitter, spawn_delay_s
+from graphd.children.profiles.weather import LONGEST_S, cooldown_s, jitter
 from graphd.client.greeting import ASKED_NAMES
 from graphd.daemon.agents import Served, caps, served
 from graphd.daemon.orders import quirks_of
@@ -265,7 +265,3 @@ def test_a_cooldown_doubles_and_nodes_come_back_apart() -> None:
     plain = [cooldown_s(Weather(cooldown_s=10), in_row=row, seed="x") for row in (1, 2, 3)]
     assert [round(s / plain[0], 6) for s in plain] == [1, 2, 4]
     assert len({cooldown_s(Weather(), in_row=1, seed=f"node-{i}") for i in range(50)}) == 50
-
-
-def test_spawns_are_one_a_core_at_a_time() -> None:
-    assert [spawn_delay_s(i, cores=2, start_s=3) for i in range(5)] == [0, 0, 3, 3, 6]
