@@ -202,6 +202,20 @@ async def test_a_graph_that_waits_for_an_agent_goes_on_by_itself_when_it_is_foun
         assert sum(world.starts.values()) == 1
 
 
+async def test_settings_of_a_workspace_are_seen_also_where_their_folder_comes_later(tmp_path: Path) -> None:
+    for name in ("w", "config"):
+        (tmp_path / name).mkdir()
+    async with Daemon.open(
+        tmp_path / "w", tmp_path / "state", config=tmp_path / "config", factory=World().run
+    ) as daemon:
+        (tmp_path / "w" / ".agents").mkdir()
+        await asyncio.sleep(0.1)
+        (tmp_path / "w" / ".agents" / "settings.json").write_text('{"concurrency": 2}')
+        await until(daemon, lambda _: daemon.settings.concurrency == 2)
+        (tmp_path / "w" / ".agents" / "settings.json").write_text('{"concurrency": 3}')
+        await until(daemon, lambda _: daemon.settings.concurrency == 3)
+
+
 async def test_a_daemon_that_looks_after_a_silent_keeper_stops_at_once(tmp_path: Path) -> None:
     """It asks again for minutes: a stop must not wait for that."""
     place = tmp_path / "state" / "attempts" / "gone" / "gn-00000000@1"
