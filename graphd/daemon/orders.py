@@ -15,7 +15,7 @@ from graphd.children.acp.quirks import QUIRKS, Quirks
 from graphd.children.driver import Before, Input, Order
 from graphd.children.environment import agent_environment, own_environment
 from graphd.children.profiles import Profile
-from graphd.children.profiles.choosing import Agents, Wish, find_program, found, may_not_serve, terms
+from graphd.children.profiles.choosing import Agents, Wish, find_program, found, homeless, may_not_serve, terms
 from graphd.children.telling import (
     VERDICT,
     Contract,
@@ -99,13 +99,15 @@ def _for_agent(house: House, order: Order, agents: Agents, profile: Profile, gra
     contract = Contract(VERDICT) if is_check else Contract(definition.output_schema, definition.artifacts)
     if profile.driver == "acp" and quirks_of(profile).takes_mcp:
         order = replace(order, mcp_argv=MCP_ARGV, mcp_env=_mcp_env(order))
-    resumed = _resumed(graph, attempt) if profile.restore != ("none",) else None
-    before = resumed or _replaced(graph, attempt)
+    earlier = _resumed(graph, attempt)
+    resumed = earlier if profile.restore != ("none",) else None
+    before = earlier or _replaced(graph, attempt)
     gone = _gone(profile, program, environment)
     unfit = may_not_serve(profile, agreed.permissions)
     is_named = agents.default is not None or agents.workers[attempt.worker].agent is not None
     return replace(
-        order, driver=profile.driver, environment=environment, argv=_argv(profile, program, environment),
+        order, driver=profile.driver, environment=environment,
+        argv=_argv(profile, program, environment) if gone is None else (),
         told=told(_task(order, graph, attempt, contract)), model=agreed.model, mode=agreed.mode,
         thinking=agreed.thinking, permissions=agreed.permissions, output_schema=contract.schema,
         max_tool_calls=None if is_check else definition.max_tool_calls,
@@ -143,10 +145,7 @@ def _gone(profile: Profile, program: Path | None, environment: dict[str, str]) -
     if program is None:
         path = environment.get("PATH", "")
         return t("the program of {agent} is not on PATH={path} any more", agent=profile.name, path=path)
-    home = environment.get("HOME")
-    if profile.home is not None and not Path(home or "").is_dir():
-        return t("the home of {agent}, {home}, is no folder", agent=profile.name, home=home)
-    return None
+    return homeless(profile)
 
 
 def _resumed(graph: Graph, attempt: Attempt) -> Attempt | None:

@@ -247,10 +247,13 @@ def test_a_question_and_a_result_outlive_the_daemon(workspace: Workspace) -> Non
     assert len(agent.trace(got="session/prompt")) == 1
 
 
-def interrupted(workspace: Workspace, *, is_session_gone: bool) -> str:
+def interrupted(workspace: Workspace, *, is_session_gone: bool, is_restored: bool = True) -> str:
     """What the agent is told after its attempt was stopped in the middle, in a work tree with a new file."""
     subprocess.run(["git", "init", "-q", str(workspace.root)], check=True)
     agent = AgentWorkspace(workspace, [{"say": "I wrote half of it"}, asks(), {"say": "x"}], [{"say": "went on"}])
+    if not is_restored:
+        settings = workspace.base / "config" / "settings.json"
+        settings.write_text(settings.read_text().replace('["resume", "load"]', '["none"]'))
     agent.run(ONE)
     assert workspace.graphd("pause", "--stop", "--wait").returncode == 0
     (workspace.root / "half.txt").write_text("half")
@@ -269,8 +272,11 @@ def test_a_session_that_goes_on_is_told_what_the_work_tree_looks_like(workspace:
     assert "I wrote half of it" not in told
 
 
-def test_a_session_that_can_not_go_on_is_replaced_by_one_that_is_told_its_end(workspace: Workspace) -> None:
-    told = interrupted(workspace, is_session_gone=True)
+@pytest.mark.parametrize("is_restored", [True, False])
+def test_a_session_that_can_not_go_on_is_replaced_by_one_that_is_told_its_end(
+    workspace: Workspace, is_restored: bool
+) -> None:
+    told = interrupted(workspace, is_session_gone=True, is_restored=is_restored)
     assert told.startswith("Do the thing")
     assert "could not be taken up again" in told
     assert "\n?? half.txt\n" in told

@@ -136,6 +136,16 @@ def test_nobody_there_says_what_to_install_and_which_path_of_whom(tmp_path: Path
     assert f"{tmp_path}/claude is not there" in reason_of(serve(Agents(gone, default="claude"), "build", ""))
 
 
+def test_an_agent_without_its_home_serves_nobody_and_says_why(tmp_path: Path) -> None:
+    path = install(tmp_path / "bin", "opencode")
+    home = replace(PROFILES["opencode"], home=str(tmp_path / "home"))
+    for default in ("opencode", None):
+        said = reason_of(serve(Agents({"opencode": home}, default=default), "build", path))
+        assert said == f"the home of opencode, {tmp_path}/home, is no folder"
+    (tmp_path / "home").mkdir()
+    assert name_of(serve(Agents({"opencode": home}), "build", path)) == "opencode"
+
+
 def test_what_wraps_an_agent_must_be_there_too(tmp_path: Path) -> None:
     path = install(tmp_path / "bin", "opencode")
     wrapped = replace(PROFILES["opencode"], command_prefix=("bwrap", "--unshare-all"))
