@@ -87,7 +87,7 @@ class Order:
     summary: str | None = None
     """What a fresh session is told of the one that could not be taken up again."""
     before: "Before | None" = None
-    """The attempt whose session is resumed: the run looks at what it left, and completes the two above."""
+    """The attempt whose session goes on, or could not: the run looks at what it left, and completes the two above."""
     mcp_argv: tuple[str, ...] = ()
     """How the agent starts our MCP server; () where it can't."""
     mcp_env: tuple[tuple[str, str], ...] = ()
@@ -224,7 +224,6 @@ class Ending:
     reason: str | None = None
     output: Output | None = None
     weather: dict[str, Any] | None = None
-    is_session_gone: bool = False
 
 
 class Due(NamedTuple):

@@ -23,6 +23,8 @@ NAMES: Final = frozenset(
 )
 PREFIXES: Final = ("LC_", "XDG_")
 OWN_FOLDERS: Final = ("GRAPHD_STATE_DIR", "GRAPHD_CONFIG_DIR")
+_NO_VALUE: Final = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
+"""What no environment holds; the other surrogates stand for bytes that are no UTF-8."""
 VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -93,7 +95,11 @@ def child_environment(
     return {
         "PATH": os.defpath,
         **environment,
-        **{f"GRAPHD_VAR_{name}": value for name, value in variables.items() if VARIABLE.match(name)},
+        **{
+            f"GRAPHD_VAR_{name}": _NO_VALUE.sub("\ufffd", value)
+            for name, value in variables.items()
+            if VARIABLE.match(name)
+        },
         **own_environment(workspace=workspace, cookie=cookie, folder=folder, own=own),
     }
 

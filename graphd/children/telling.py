@@ -157,6 +157,14 @@ def told_of_before(told: str, said: str) -> str:
     return f"{told}\nThe end of what the earlier session said and did:\n{fence.around('earlier session', said)}\n"
 
 
+def told_afresh(told: str, known: str) -> str:
+    """The first turn of a session that replaces another one: the task, and what is known of what that one did."""
+    return (
+        f"{told}\n\nAn earlier session worked on this and could not be taken up again. What is known of it "
+        f"follows; look at what is already done before you repeat anything.\n\n{known}"
+    )
+
+
 def told_gaps(gaps: Iterable[str], contract: Contract, reader: Reader) -> str:
     """The next turn of a session whose result a verifier did not take: what is missing, as data."""
     text = "\n".join(f"- {_one_line(gap)}" for gap in gaps)

@@ -15,7 +15,7 @@ from graphd.children.acp.quirks import QUIRKS, Quirks
 from graphd.children.driver import Before, Input, Order
 from graphd.children.environment import agent_environment, own_environment
 from graphd.children.profiles import Profile
-from graphd.children.profiles.choosing import Agents, Wish, find_program, found, may_not_serve, terms
+from graphd.children.profiles.choosing import Agents, Wish, find_program, found, homeless, may_not_serve, terms
 from graphd.children.session_lock import lock_of
 from graphd.children.telling import (
     VERDICT,
@@ -103,17 +103,20 @@ def _for_agent(house: House, order: Order, agents: Agents, profile: Profile, gra
     contract = Contract(VERDICT) if is_check else Contract(definition.output_schema, definition.artifacts)
     if profile.driver == "acp" and quirks_of(profile).takes_mcp:
         order = replace(order, mcp_argv=MCP_ARGV, mcp_env=_mcp_env(order))
-    resumed = _resumed(graph, attempt) if profile.restore != ("none",) else None
+    earlier = _resumed(graph, attempt)
+    resumed = earlier if profile.restore != ("none",) else None
+    before = earlier or _replaced(graph, attempt)
     gone = _gone(profile, program, environment)
     unfit = may_not_serve(profile, agreed.permissions)
     is_named = agents.default is not None or agents.workers[attempt.worker].agent is not None
     return replace(
-        order, driver=profile.driver, environment=environment, argv=_argv(profile, program, environment),
+        order, driver=profile.driver, environment=environment,
+        argv=_argv(profile, program, environment) if gone is None else (),
         told=told(_task(order, graph, attempt, contract)), model=agreed.model, mode=agreed.mode,
         thinking=agreed.thinking, permissions=agreed.permissions, output_schema=contract.schema,
         max_tool_calls=None if is_check else definition.max_tool_calls,
         resume_session=resumed.child_session if resumed else None,
-        before=_before(house, order, resumed, contract) if resumed else None,
+        before=_before(house, order, before, contract) if before else None,
         headless=profile.headless, quirks=quirks_of(profile), secrets=_secrets(profile, environment),
         # One that nobody named stands in for one that is gone: the node waits for it to come back.
         refusal=gone or unfit, is_agent_gone=gone is not None or (unfit is not None and not is_named),
@@ -153,10 +156,7 @@ def _gone(profile: Profile, program: Path | None, environment: dict[str, str]) -
     if program is None:
         path = environment.get("PATH", "")
         return t("the program of {agent} is not on PATH={path} any more", agent=profile.name, path=path)
-    home = environment.get("HOME")
-    if profile.home is not None and not Path(home or "").is_dir():
-        return t("the home of {agent}, {home}, is no folder", agent=profile.name, home=home)
-    return None
+    return homeless(profile)
 
 
 def _resumed(graph: Graph, attempt: Attempt) -> Attempt | None:
@@ -165,6 +165,14 @@ def _resumed(graph: Graph, attempt: Attempt) -> Attempt | None:
         return None
     earlier = graph.attempts.get((attempt.node, attempt.role, attempt.resumes))
     return earlier if earlier is not None and earlier.child_session else None
+
+
+def _replaced(graph: Graph, attempt: Attempt) -> Attempt | None:
+    """The attempt whose session the last one was to go on with, and could not."""
+    last = graph.attempts.get((attempt.node, attempt.role, attempt.number - 1))
+    if last is None or last.outcome != "lost" or last.child_session is not None:
+        return None
+    return _resumed(graph, last)
 
 
 def _mcp_env(order: Order) -> tuple[tuple[str, str], ...]:

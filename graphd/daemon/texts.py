@@ -25,7 +25,6 @@ class Texts:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._stream = self.redactor.stream()
         self._items: Items | None = None
-        self._calls: set[str] = set()
 
     def printed(self, chunk: bytes) -> bytes:
         """What of a chunk may be shown now: whole characters, without secrets."""
@@ -50,13 +49,10 @@ class Texts:
             log("items_not_kept", graph=self.order.graph, node=self.order.node, error=trouble.strerror)
 
     def over_limit(self, facts: Iterable[Fact]) -> str | None:
-        """Why it has to end: it made more tool calls than its node allows. A new daemon counts from its own start."""
+        """Why it has to end: it made more tool calls than its node allows, as its fold counts them from its start."""
         limit = self.order.max_tool_calls
-        for fact in facts:
-            tool = fact.content.get("tool")
-            if fact.kind == "item" and isinstance(tool, dict):
-                self._calls.add(str(tool.get("id")))
-        if limit is None or len(self._calls) <= limit:
+        calls = max((fact.content.get("calls", 0) for fact in facts if fact.kind == "item"), default=0)
+        if limit is None or calls <= limit:
             return None
         return t("more than {limit} tool calls", limit=limit)
 

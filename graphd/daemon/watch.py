@@ -1,8 +1,8 @@
 """Notices changes in folders without a timer: inotify on Linux, watchfiles elsewhere.
 
 watchfiles polls its own queue twenty times a second, which an idle daemon must not do (performance.md, P12); inotify
-costs
-nothing while nothing happens. Whoever is called back looks for itself: a watch says that something changed, not what.
+costs nothing while nothing happens. Whoever is called back looks for itself: a watch says that something changed, not
+what.
 """
 
 import asyncio
@@ -15,11 +15,12 @@ from typing import Final
 
 POLL_S: Final = 5.0
 _GONE: Final = 0x40 | 0x200 | 0x400 | 0x800  # MOVED_FROM, DELETE, DELETE_SELF, MOVE_SELF
-_WRITTEN: Final = 0x8 | 0x80 | 0x100  # CLOSE_WRITE, MOVED_TO, CREATE
+_COMES: Final = 0x80 | 0x100  # MOVED_TO, CREATE
+_WRITTEN: Final = 0x8 | _COMES  # CLOSE_WRITE
 
 
 class FolderWatch:
-    """Calls `stirred` on the loop after something changed in a folder; folders that are not there are left out."""
+    """Calls `stirred` on the loop after something changed in a folder."""
 
     def __init__(self) -> None:
         self._fd: int | None = None
@@ -29,12 +30,11 @@ class FolderWatch:
 
     @classmethod
     def on(cls, folders: Iterable[Path], stirred: Callable[[], None], *, writes: bool = False) -> "FolderWatch":
-        """Begin to watch for what goes, and with `writes` for what comes or is written."""
+        """Begin to watch for what goes, and with `writes` for what comes or is written: also in a folder that comes."""
         watch = cls()
-        there = [folder for folder in folders if folder.is_dir()]
         if sys.platform == "linux":
-            watch._inotify(there, stirred, _GONE | (_WRITTEN if writes else 0))
-        elif there:
+            watch._inotify(list(folders), stirred, _GONE | (_WRITTEN if writes else 0))
+        elif there := [folder for folder in folders if folder.is_dir()]:
             watch._task = asyncio.get_running_loop().create_task(watch._follow(there, stirred))
         return watch
 
@@ -46,15 +46,26 @@ class FolderWatch:
         if fd < 0:  # the user's inotify instances are used up (often 128): then a look now and then has to do
             self._look_again(stirred)
             return
-        for folder in folders:
-            libc.inotify_add_watch(fd, os.fsencode(folder), mask)
         self._fd = fd
+        above: dict[Path, int] = {}  # where a folder of ours is to come
+
+        def arm() -> None:
+            wanted = {folder.parent for folder in folders if not folder.is_dir()} if mask & _WRITTEN else set()
+            for parent in above.keys() - wanted:
+                libc.inotify_rm_watch(fd, above.pop(parent))
+            for parent in wanted - above.keys():
+                above[parent] = libc.inotify_add_watch(fd, os.fsencode(parent), _COMES)
+            for folder in folders:  # those last: one of them may be above another
+                if folder.is_dir():
+                    libc.inotify_add_watch(fd, os.fsencode(folder), mask)
 
         def read() -> None:
             with contextlib.suppress(BlockingIOError):
                 os.read(fd, 65536)
+            arm()
             stirred()
 
+        arm()
         asyncio.get_running_loop().add_reader(fd, read)
 
     def _look_again(self, stirred: Callable[[], None]) -> None:

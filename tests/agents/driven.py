@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from graphd.children.acp.quirks import QUIRKS, Quirks
+from graphd.children.profiles import PROFILES
 from graphd.core.commands import AttemptEnded
+from graphd.daemon.orders import quirks_of
 from tests.agents.bare import require
 from tests.kit.acp import Core, Decide, allow, reject, wait
 from tests.kit.acp_probe import living
@@ -51,7 +52,7 @@ class Driven:
             "profile": self.agent.name, "argv": self.agent.argv(), "environment": variables, "cwd": self.work,
             "workspace": self.work, "folder": folder, "number": self.number, "mode": self.agent.mode,
             "permissions": "edit", "told": f"Do it. {script(*told)}", "grace_s": 2.0,
-            "quirks": QUIRKS.get(self.agent.name, Quirks()),
+            "quirks": quirks_of(PROFILES[self.agent.name]),
         }  # fmt: skip
         self.core = Core(make_order(self.base, **given | changes), decide=decide)
         return self.core

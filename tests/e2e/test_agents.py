@@ -138,6 +138,28 @@ def test_a_program_that_is_gone_when_its_slot_is_there_puts_the_node_back(house:
     _until(house, lambda wire: wire["status"] == "complete")
 
 
+def test_a_headless_session_that_is_gone_is_replaced_by_one_that_is_told_so(house: Workspace) -> None:
+    put(house.base / "bin", "claude", sys.executable, str(PROGRAMS / "fake_headless.py"), "claude")
+    home, trace = house.base / "agent-home", house.base / "trace"
+    home.mkdir()
+    agent = {"env": {"FAKE_TRACE": str(trace)}, "home": str(home)}
+    worker = {"agent": "claude-headless", "permissions": "full"}
+    house.settings(json.dumps({"workers": {"build": worker}, "agents": {"claude-headless": agent}}))
+    (house.root / "w.yaml").write_text("nodes:\n  - { id: make, worker: build, prompt: 'case-hang, then do it.' }\n")
+    assert house.graphd("run", "w.yaml", "--yes", "--detach").returncode == 0
+    _until(house, lambda wire: bool(wire["nodes"][0].get("childSession")))
+    assert house.graphd("pause", "--stop", "--wait").returncode == 0
+    for session in (home / "sessions-claude").iterdir():
+        session.unlink()
+    house.graphd("resume")
+    _until(house, lambda wire: wire["status"] == "complete")
+    first, second, third = [json.loads(line) for line in trace.read_text().splitlines()]
+    assert (second["case"], second["session"]) == ("gone", first["session"])
+    assert third["session"] != first["session"]
+    assert third["prompt"].startswith("case-hang, then do it.")
+    assert "could not be taken up again" in third["prompt"]
+
+
 def _until(house: Workspace, claim: Any) -> dict[str, Any]:
     wire: Any = None
     for _ in range(40):
@@ -178,6 +200,20 @@ async def test_a_graph_that_waits_for_an_agent_goes_on_by_itself_when_it_is_foun
         put(path, "opencode", "true")
         await until(daemon, lambda state: state.graphs["g1"].status == "complete")
         assert sum(world.starts.values()) == 1
+
+
+async def test_settings_of_a_workspace_are_seen_also_where_their_folder_comes_later(tmp_path: Path) -> None:
+    for name in ("w", "config"):
+        (tmp_path / name).mkdir()
+    async with Daemon.open(
+        tmp_path / "w", tmp_path / "state", config=tmp_path / "config", factory=World().run
+    ) as daemon:
+        (tmp_path / "w" / ".agents").mkdir()
+        await asyncio.sleep(0.1)
+        (tmp_path / "w" / ".agents" / "settings.json").write_text('{"concurrency": 2}')
+        await until(daemon, lambda _: daemon.settings.concurrency == 2)
+        (tmp_path / "w" / ".agents" / "settings.json").write_text('{"concurrency": 3}')
+        await until(daemon, lambda _: daemon.settings.concurrency == 3)
 
 
 async def test_a_daemon_that_looks_after_a_silent_keeper_stops_at_once(tmp_path: Path) -> None:

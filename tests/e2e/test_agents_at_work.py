@@ -131,6 +131,22 @@ def test_more_tool_calls_than_a_node_allows_end_it(workspace: Workspace) -> None
     assert (failure["class"], failure["reason"]) == ("limit", "more than 3 tool calls")
 
 
+def test_tool_calls_are_counted_over_the_death_of_a_daemon(workspace: Workspace) -> None:
+    def tool(number: int) -> dict[str, object]:
+        return {"tool": {"toolCallId": f"t{number}", "title": f"Read {number}", "kind": "read"}}
+
+    gate = workspace.base / "gate"
+    inside = asks(str(workspace.root / "x"))  # allowed by its rule, in a commit of its own
+    agent = AgentWorkspace(workspace, [tool(1), tool(2), inside, {"until": str(gate)}, tool(3), {"until_cancel": True}])
+    agent.run("nodes: [{ id: a, worker: build, prompt: x, worker_config: { max_tool_calls: 2 } }]", "--detach")
+    agent.until(lambda: agent.trace(did="asked"))
+    agent.kill_daemon()
+    agent.until(lambda: agent.nodes()["a"].get("phase") == "working")
+    gate.touch()
+    agent.until(lambda: agent.nodes()["a"]["state"] == "failed")
+    assert agent.nodes()["a"]["failure"]["class"] == "limit"
+
+
 CHECKED = """nodes:
   - id: a
     worker: build
@@ -235,10 +251,13 @@ def test_a_question_and_a_result_outlive_the_daemon(workspace: Workspace, *, is_
     assert len(agent.trace(got="session/prompt")) == 1
 
 
-def interrupted(workspace: Workspace, *, is_session_gone: bool) -> str:
+def interrupted(workspace: Workspace, *, is_session_gone: bool, is_restored: bool = True) -> str:
     """What the agent is told after its attempt was stopped in the middle, in a work tree with a new file."""
     subprocess.run(["git", "init", "-q", str(workspace.root)], check=True)
     agent = AgentWorkspace(workspace, [{"say": "I wrote half of it"}, asks(), {"say": "x"}], [{"say": "went on"}])
+    if not is_restored:
+        settings = workspace.base / "config" / "settings.json"
+        settings.write_text(settings.read_text().replace('["resume", "load"]', '["none"]'))
     agent.run(ONE)
     assert workspace.graphd("pause", "--stop", "--wait").returncode == 0
     (workspace.root / "half.txt").write_text("half")
@@ -257,8 +276,11 @@ def test_a_session_that_goes_on_is_told_what_the_work_tree_looks_like(workspace:
     assert "I wrote half of it" not in told
 
 
-def test_a_session_that_can_not_go_on_is_replaced_by_one_that_is_told_its_end(workspace: Workspace) -> None:
-    told = interrupted(workspace, is_session_gone=True)
+@pytest.mark.parametrize("is_restored", [True, False])
+def test_a_session_that_can_not_go_on_is_replaced_by_one_that_is_told_its_end(
+    workspace: Workspace, is_restored: bool
+) -> None:
+    told = interrupted(workspace, is_session_gone=True, is_restored=is_restored)
     assert told.startswith("Do the thing")
     assert "could not be taken up again" in told
     assert "\n?? half.txt\n" in told

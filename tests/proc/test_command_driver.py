@@ -105,9 +105,11 @@ async def test_a_session_is_resumed_by_its_id_and_told_that_it_was_interrupted(t
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-async def test_a_session_that_is_gone_is_said_and_never_replaced_by_a_fresh_one(tmp_path: Path, dialect: str) -> None:
+async def test_a_session_that_is_gone_is_lost_and_said_and_not_replaced_in_silence(
+    tmp_path: Path, dialect: str
+) -> None:
     ended, kept = await run(order_for(tmp_path, dialect, resume_session="11111111-1111-4111-8111-111111111111"))
-    assert (ended.outcome, ended.failure_class) == ("failed", "exec_failed")
+    assert (ended.outcome, ended.failure_class) == ("lost", None)
     assert "can't be opened again" in (ended.reason or "")
     assert [s for s in kept.of("session") if s["restored"] == "new"] == []
 

@@ -1,5 +1,7 @@
 """The conformance suite over the drivers that are here, and the way to those of third parties."""
 
+import json
+import shlex
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -9,8 +11,10 @@ import pytest
 
 from graphd.children import drivers
 from graphd.children.acp.driver import AcpDriver
+from graphd.children.command.driver import CommandDriver
 from graphd.children.driver import Driver, Order
 from graphd.children.drivers import DriverMissing, driver_of
+from graphd.children.profiles import PROFILES
 from graphd.children.shell import ShellDriver
 from tests.kit.acp import acp_order
 from tests.kit.conformance import Conformance
@@ -49,6 +53,33 @@ class TestShell(Conformance):
 
     def order(self, tmp_path: Path, scenario: str) -> Order:
         return make_order(tmp_path, self.SCENARIOS[scenario])
+
+
+def says(*events: dict[str, Any]) -> str:
+    """A shell's command that prints these, a line each."""
+    return " ".join(["printf '%s\\n'", *(shlex.quote(json.dumps(event)) for event in events)])
+
+
+class TestCommand(Conformance):
+    asks = False
+    BEGUN: ClassVar[str] = says({"type": "system", "subtype": "init", "session_id": "s-1"})
+    RESULT: ClassVar[str] = says(
+        {"type": "assistant", "message": {"id": "m1", "content": [{"type": "text", "text": "the result"}]}},
+        {"type": "result", "subtype": "success", "is_error": False, "result": "the result", "session_id": "s-1"},
+    )
+    SCENARIOS: ClassVar[dict[str, str]] = {
+        "result": f"{BEGUN}; sleep 0.3; {RESULT}",
+        "failure": f"{BEGUN}; exit 0",
+        "noise": f"printf '\\377\\376\\n'; head -c 300000 /dev/zero | tr '\\0' x; echo; {BEGUN}; echo word; {RESULT}",
+        "hang": f"{BEGUN}; trap '' INT; while :; do sleep 0.1; done",
+    }
+
+    def driver(self) -> Driver:
+        return CommandDriver()
+
+    def order(self, tmp_path: Path, scenario: str) -> Order:
+        argv = ("/bin/sh", "-c", self.SCENARIOS[scenario])
+        return make_order(tmp_path, argv=argv, told="do it", headless=PROFILES["claude-headless"].headless)
 
 
 class Theirs(ShellDriver):

@@ -105,6 +105,12 @@ async def test_needs_are_files_inputs_are_variables_and_the_environment_is_the_o
     assert (order.folder / "token").stat().st_mode & 0o777 == 0o600
 
 
+async def test_values_that_no_environment_holds_are_mended(tmp_path: Path) -> None:
+    """An item of a list is JSON of a child: it may have NUL in it, or the half of a character."""
+    ended = await run(make_order(tmp_path, 'echo "$GRAPHD_VAR_n"', variables={"n": "a\0b\ud83dc\udcff"}))
+    assert (ended.outcome, text_of(ended)) == ("achieved", "a\ufffdb\ufffdc\ufffd\n"), ended.reason
+
+
 async def test_failures_say_exit_code_or_signal_and_the_end_of_stderr(tmp_path: Path) -> None:
     ended = await run(make_order(tmp_path, "printf 'a\\033[31mred\\007\\n' >&2; exit 7"))
     assert (ended.outcome, ended.failure_class, ended.exit_code) == ("failed", "exec_failed", 7)

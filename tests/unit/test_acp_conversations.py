@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from graphd.children.acp.driver import AcpDriver
-from graphd.children.acp.quirks import QUIRKS, Quirks
+from graphd.children.profiles import PROFILES
+from graphd.daemon.orders import quirks_of
 from tests.kit.conversations import journal, recorded
 from tests.kit.kept import make_order
 
@@ -15,7 +16,7 @@ PLAYED = {"allow", "reject", "cancel_wait", "cancel_tool", "cancel_ask", "error_
 
 def facts_of(agent: str, scenario: str, tmp_path: Path) -> list[tuple[str, dict[str, Any]]]:
     """Kind and content of every fact of the first process."""
-    quirks = QUIRKS.get(agent.partition("-")[0], Quirks())
+    quirks = quirks_of(PROFILES[agent])
     order = make_order(tmp_path, profile=agent, quirks=quirks, permissions="edit", told="do it")
     order.folder.mkdir(parents=True, exist_ok=True)
     fold = AcpDriver().fold(order, out_bytes=0)

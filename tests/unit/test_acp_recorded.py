@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from graphd.children.acp.driver import AcpDriver
-from graphd.children.acp.quirks import QUIRKS, Quirks
 from graphd.children.driver import Fact
 from graphd.children.journal import Decoder, Header
 from graphd.children.keeping.files import IN, OUT, RECORD, VERSION
+from graphd.children.profiles import PROFILES
+from graphd.daemon.orders import quirks_of
 from tests.kit.acp import acp_order, kinds
 
 RECORDED = sorted((Path(__file__).parents[1] / "data" / "acp").glob("*/*.jsonl"))
@@ -23,7 +24,7 @@ TRANSIENT = {"error_429", "error_500", "dropped"}  # over by themselves, at most
 def facts_of(path: Path, process: int, folder: Path) -> list[Fact]:
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     mine = [line for line in lines if line["process"] == process]
-    quirks = QUIRKS.get(path.parent.name.partition("-")[0], Quirks())
+    quirks = quirks_of(PROFILES[path.parent.name])
     order = acp_order(folder, quirks=quirks, resume_session="session-1" if process > 1 else None)
     order.folder.mkdir(parents=True, exist_ok=True)
     fold, decoder, facts = AcpDriver().fold(order, out_bytes=0), Decoder(Header()), []

@@ -26,7 +26,7 @@ from graphd.children.profiles.choosing import (
     serve,
     terms,
 )
-from graphd.children.profiles.weather import LONGEST_S, cooldown_s, jitter, spawn_delay_s
+from graphd.children.profiles.weather import LONGEST_S, cooldown_s, jitter
 from graphd.client.greeting import ASKED_NAMES
 from graphd.daemon.agents import Served, caps, served
 from graphd.daemon.orders import quirks_of
@@ -134,6 +134,16 @@ def test_nobody_there_says_what_to_install_and_which_path_of_whom(tmp_path: Path
     assert "is no worker" in reason_of(serve(Agents(), "cook", ""))
     gone = {**PROFILES, "claude": replace(PROFILES["claude"], command=(str(tmp_path / "claude"),))}
     assert f"{tmp_path}/claude is not there" in reason_of(serve(Agents(gone, default="claude"), "build", ""))
+
+
+def test_an_agent_without_its_home_serves_nobody_and_says_why(tmp_path: Path) -> None:
+    path = install(tmp_path / "bin", "opencode")
+    home = replace(PROFILES["opencode"], home=str(tmp_path / "home"))
+    for default in ("opencode", None):
+        said = reason_of(serve(Agents({"opencode": home}, default=default), "build", path))
+        assert said == f"the home of opencode, {tmp_path}/home, is no folder"
+    (tmp_path / "home").mkdir()
+    assert name_of(serve(Agents({"opencode": home}), "build", path)) == "opencode"
 
 
 def test_what_wraps_an_agent_must_be_there_too(tmp_path: Path) -> None:
@@ -265,7 +275,3 @@ def test_a_cooldown_doubles_and_nodes_come_back_apart() -> None:
     plain = [cooldown_s(Weather(cooldown_s=10), in_row=row, seed="x") for row in (1, 2, 3)]
     assert [round(s / plain[0], 6) for s in plain] == [1, 2, 4]
     assert len({cooldown_s(Weather(), in_row=1, seed=f"node-{i}") for i in range(50)}) == 50
-
-
-def test_spawns_are_one_a_core_at_a_time() -> None:
-    assert [spawn_delay_s(i, cores=2, start_s=3) for i in range(5)] == [0, 0, 3, 3, 6]

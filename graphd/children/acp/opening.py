@@ -14,6 +14,7 @@ from graphd.children.acp.state import Made, State
 from graphd.children.acp.turns import failed
 from graphd.children.acp.wire import mapping, sequence, words
 from graphd.children.driver import Order
+from graphd.children.telling import told_afresh
 
 LIST_PAGES: Final = 20
 SETTINGS: Final = frozenset({"session/set_mode", "session/set_model", "session/set_config_option"})
@@ -182,9 +183,6 @@ def first_text(state: State, order: Order) -> str:
     if state.restored in ("resumed", "loaded"):
         return order.interrupted or lines.GO_ON
     if order.resume_session is None:
-        return order.told
+        return told_afresh(order.told, order.summary) if order.summary else order.told
     known = order.summary or order.interrupted or "Nothing is known of what it did: look at the files first."
-    return (
-        f"{order.told}\n\nAn earlier session worked on this and could not be taken up again. What is known of it "
-        f"follows; look at what is already done before you repeat anything.\n\n{known}"
-    )
+    return told_afresh(order.told, known)

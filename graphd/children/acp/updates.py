@@ -100,7 +100,7 @@ def _tool(state: State, update: dict[str, Any], *, is_new: bool) -> list[Made]:
         if call.get("own") == SUBMIT and call.get("status") == "completed":
             turn.has_submitted = True
     shown = {name: call[name] for name in ("title", "kind", "status", "paths", "command") if name in call}
-    return [("item", {"kind": "tool", "tool": {"id": call_id, **shown}})]
+    return [("item", {"kind": "tool", "tool": {"id": call_id, **shown}, "calls": state.tool_calls})]
 
 
 def _cost(state: State, update: dict[str, Any]) -> list[Made]:

@@ -99,7 +99,7 @@ def _uses(turn: Turn, tool: str, status: str = "completed") -> Made:
     turn.tool_calls += 1
     turn.has_acted = True
     row = {"id": str(turn.tool_calls), "title": tool[:256], "status": status}
-    return [("item", {"kind": "tool", "tool": row}), usage(turn)]
+    return [("item", {"kind": "tool", "tool": row, "calls": turn.tool_calls}), usage(turn)]
 
 
 def usage(turn: Turn) -> tuple[str, dict[str, Any]]:
@@ -122,9 +122,12 @@ def _done(turn: Turn) -> None:
 
 
 def claude(event: Event, turn: Turn) -> Made:
-    """`result` says all; its subtype says `success` for errors too, so `is_error` and the denials are what counts."""
-    made = _opened(turn, text_at(event, "session_id"))
+    """`result` says all; its subtype says `success` for errors too, so `is_error` and the denials are what counts.
+
+    It names the session that was asked for also where there is none: what comes before it says that one stands.
+    """
     kind = text_at(event, "type")
+    made = _opened(turn, text_at(event, "session_id")) if kind != "result" else []
     if kind == "assistant":
         turn.text = ""  # the answer is the last message; `result` repeats it
         _count_message(turn, at(event, "message"))

@@ -8,7 +8,7 @@ from typing import Final
 
 from graphd.base.text import t
 from graphd.children.command.fold import CommandFold, PlainFold
-from graphd.children.command.words import ARGUMENT_LIMIT_BYTES, TOLD, argument_list
+from graphd.children.command.words import TOLD, argument_list, is_too_long, told_now
 from graphd.children.driver import Fold, Launch, Order, PromptRefused
 from graphd.children.environment import write_private
 from graphd.children.inputs import write_inputs
@@ -38,8 +38,8 @@ class CommandDriver:
         if not order.argv:
             raise PromptRefused(t("{agent} has no command", agent=order.profile))
         write_inputs(order)
-        if len(order.told.encode("utf-8", "replace")) > ARGUMENT_LIMIT_BYTES:
-            content = order.told.encode("utf-8", "replace")
+        if is_too_long(text := told_now(order)):
+            content = text.encode("utf-8", "replace")
             write_private(order.folder / f"{TOLD}.new", content, becomes=order.folder / TOLD, is_durable=False)
         return Launch(argument_list(order, order.headless or PLAIN))
 

@@ -106,7 +106,7 @@ class CommandFold(Monologue):
         if self._is_gone(words):
             session = self._order.resume_session
             gone: str = t("its session {session} can't be opened again: {said}", session=session, said=said or ended)
-            return Ending("failed", "exec_failed", gone, output, is_session_gone=True)
+            return Ending("lost", reason=gone)  # nothing was done, and what there was can't go on: begin afresh
         found = of_error(words, self._order.quirks.weather)
         if failure_class == "exec_failed" and found.kind == "weather":
             return self._weather(t("the provider is busy: {said}", said=said or ended), found.retry_after_s, output)

@@ -10,6 +10,7 @@ from typing import Final
 from graphd.base.redaction import PLAIN
 from graphd.children.driver import Order
 from graphd.children.profiles.shape import Headless
+from graphd.children.telling import told_afresh
 
 ARGUMENT_LIMIT_BYTES: Final = 96 << 10
 """Linux takes 128 KiB for one argument."""
@@ -22,10 +23,22 @@ def own_session(order: Order) -> str:
     return str(uuid.uuid5(_NAMESPACE, order.cookie))
 
 
+def told_now(order: Order) -> str:
+    """The whole prompt: the task, with what is known of a session that could not go on; or that it was interrupted."""
+    if order.resume_session:
+        return order.interrupted or order.told
+    return told_afresh(order.told, order.summary) if order.summary else order.told
+
+
+def is_too_long(text: str) -> bool:
+    """It can't be an argument."""
+    return len(text.encode("utf-8", "replace")) > ARGUMENT_LIMIT_BYTES
+
+
 def prompt_argument(order: Order) -> str:
     """What stands for the prompt in the argument list; never taken for an option."""
-    text = order.interrupted if order.resume_session and order.interrupted else order.told
-    if len(text.encode("utf-8", "replace")) > ARGUMENT_LIMIT_BYTES:
+    text = told_now(order)
+    if is_too_long(text):
         return f"Your task is in the file {order.folder / TOLD}. Read all of it, then do what it says."
     argument = PLAIN.text(text).replace("\0", "\ufffd")
     return f"\n{argument}" if argument.startswith("-") else argument

@@ -105,6 +105,14 @@ def may_not_serve(profile: Profile, permissions: Permissions | None) -> str | No
     )  # fmt: skip
 
 
+def homeless(profile: Profile) -> str | None:
+    """That the home it is given is not there, or None."""
+    home = os.path.expanduser(profile.home) if profile.home is not None else None  # noqa: PTH111 - of a text
+    if home is None or Path(home).is_dir():
+        return None
+    return t("the home of {agent}, {home}, is no folder", agent=profile.name, home=home)
+
+
 def serve(
     agents: Agents, worker: str, search_path: str, *, whose: str = _WHOSE, permissions: Permissions | None = None
 ) -> Profile | Unserved:
@@ -122,7 +130,7 @@ def serve(
         profile = agents.profiles[named]
         if found(profile, search_path) is None:
             return Unserved(_not_found(worker, profile, search_path, whose), folders)
-        refusal = may_not_serve(profile, wanted)
+        refusal = homeless(profile) or may_not_serve(profile, wanted)
         return profile if refusal is None else Unserved(refusal, folders)
     return _first_installed(agents, worker, search_path, whose=whose, permissions=wanted)
 
@@ -134,7 +142,7 @@ def _first_installed(
     for profile in agents.profiles.values():
         if profile.driver == "shell" or found(profile, search_path) is None:
             continue
-        refusal = may_not_serve(profile, permissions)
+        refusal = homeless(profile) or may_not_serve(profile, permissions)
         if refusal is None:
             return profile
         refusals.append(refusal)

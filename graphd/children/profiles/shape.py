@@ -48,7 +48,6 @@ class Weather:
     """
 
     patterns: tuple[str, ...] = ()
-    exit_codes: tuple[int, ...] = ()
     cooldown_s: float = 30.0
 
 

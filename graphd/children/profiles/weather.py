@@ -1,4 +1,4 @@
-"""Provider weather as pure functions: how long a profile stays away, and how spawns are spread.
+"""Provider weather as pure functions: how long a profile stays away.
 
 What weather looks like is in the profiles (patterns) and in `acp.weather`, which reads it. Times in s. The jitter comes
 from a seed, so that a replay waits as long as the first run did. Source: execution.md, Provider weather.
@@ -25,8 +25,3 @@ def cooldown_s(weather: Weather, *, in_row: int, seed: str, retry_after_s: float
 def jitter(seed: str) -> float:
     """A number from 0 to below 1 that is the same for the same seed."""
     return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:6], "big") / (1 << 48)
-
-
-def spawn_delay_s(position: int, *, cores: int, start_s: float = 2.0) -> float:
-    """How long the spawn at `position` (from 0) of a batch waits: one start per core at a time."""
-    return (position // max(1, cores)) * start_s

@@ -85,6 +85,10 @@ def main() -> None:
         print(line.replace("{session}", session), flush=True)
         if "case-pause" in prompt:
             time.sleep(0.05)
+        hung = store.with_name("hung")
+        if "case-hang" in prompt and not hung.exists():  # in the middle of its first turn
+            hung.touch()
+            time.sleep(1000)
     print(recorded["stderr"], file=sys.stderr)
     if case == "ok" and "write " in prompt:
         Path(prompt.partition("write ")[2].split()[0]).write_text("hi")
