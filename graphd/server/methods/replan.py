@@ -6,7 +6,8 @@ Verbs; workflow.md (`graphd apply`).
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from graphd.base.ids import uuid7
@@ -169,7 +170,7 @@ async def apply(call: Call, params: "ApplyParams") -> Wire:
     plan = await plans.plan_of_file(call, params.file, params.text, variables)
 
     def read(state: State) -> tuple[Comparison, int]:
-        found = state.graphs[graph]
+        found = find_graph(state, graph)
         return compare(found, plan.definitions), found.rev
 
     comparison, rev = await call.daemon.view(read)
@@ -181,10 +182,13 @@ async def apply(call: Call, params: "ApplyParams") -> Wire:
     )
     if params.dry_run:
         return rehearsed
-    reason = str(t("{file} was changed", file=plan.source.name or params.file))
-    command = Propose(graph, comparison.edits, call.caller.actor.client or "user", reason, plan.source)
-    result = await mutate(call, "apply", params, command)
-    proposal = await call.daemon.view(lambda state: _proposal_of(state.graphs[graph], comparison.edits))
+    proposal = await call.daemon.view(lambda state: _proposal_of(find_graph(state, graph), comparison.edits))
+    result: Wire = {"graph": graph, "rev": rev}
+    if proposal is None:
+        reason = str(t("{file} was changed", file=plan.source.name or params.file))
+        command = Propose(graph, comparison.edits, call.caller.actor.client or "user", reason, plan.source)
+        result = await mutate(call, "apply", params, command)
+        proposal = await call.daemon.view(lambda state: _proposal_of(find_graph(state, graph), comparison.edits))
     return {**result, "diff": rehearsed["diff"], **({"proposal": proposal} if proposal else {})}
 
 
@@ -199,9 +203,10 @@ def _started_from(state: State, name: str | None, path: str) -> tuple[str, dict[
 
 
 def _proposal_of(graph: Graph, edits: Edits) -> str | None:
+    """The one that waits with these edits of this plan: a file that is applied again is proposed once."""
     row = dump_edits(edits)
-    found = [ask.id for ask in open_proposals(graph) if ask.action["edits"] == row]
-    return found[-1] if found else None
+    found = [ask for ask in open_proposals(graph) if ask.action["edits"] == row]
+    return next((ask.id for ask in found if ask.action["planVersion"] == graph.plan_version), None)
 
 
 @table.route("workgraph/rerun", "RerunParams", "MutationResult", is_cancellable=False)
@@ -210,7 +215,7 @@ async def rerun(call: Call, params: "RerunParams") -> Wire:
     graph = await find(call, params)
     identity = uuid7(call.daemon.clock.now_ms())
     environment = await kept_environment(call, params, is_new=True)
-    command = await call.daemon.view(lambda state: _set_again(call, state.graphs[graph], identity))
+    command = await call.daemon.view(lambda state: _set_again(call, find_graph(state, graph), identity))
     service = await plans.service_of(call, command.definitions)
     command = command._replace(
         environment=environment, start=params.start, missing=service.missing, reports=service.reports
@@ -225,17 +230,18 @@ async def rerun(call: Call, params: "RerunParams") -> Wire:
 async def save(call: Call, params: "SaveParams") -> Wire:
     """Write the plan of a graph as a workflow file."""
 
-    def read(state: State) -> str:
+    def read(state: State) -> Callable[[], str]:
         from graphd.workflows.writing import to_yaml
 
         graph = find_graph(state, params.graph)
-        return to_yaml(
-            graph.title, graph.objective, plan_of(graph), limits=graph.limits, budget=graph.budget, terms=graph.terms,
-            delivery_node=graph.nodes[graph.delivery_node].slug if graph.delivery_node else None,
-            variables=graph.variables,
+        return partial(
+            to_yaml, graph.title, graph.objective, plan_of(graph), limits=graph.limits, budget=graph.budget,
+            terms=graph.terms, delivery_node=graph.nodes[graph.delivery_node].slug if graph.delivery_node else None,
+            variables=dict(graph.variables),
         )  # fmt: skip
 
-    text = await call.daemon.view(read)
+    write = await call.daemon.view(read)
+    text = await asyncio.to_thread(write)  # of 10,000 nodes: too long for the loop
     workspace = call.daemon.workspace
     path = workspace / ".agents" / "workflows" / f"{params.name}.yaml"
     if not params.dry_run:
