@@ -9,7 +9,7 @@ import pytest
 
 from graphd.core.commands import Clear
 from graphd.server import plans
-from graphd.server.methods import replan as replan_methods
+from graphd.server.methods import reuse
 from graphd_protocol import model as wire
 from tests.kit.wire import Client, Served, WireError, nodes, refused_by, serving
 
@@ -275,7 +275,7 @@ async def test_a_graph_that_is_cleared_meanwhile_is_not_found(
 ) -> None:
     file = write(tmp_path, FIRST)
     graph = (await call("set", file=file, start=False))["graph"]
-    place, name = (plans, "plan_of_file") if verb == "apply" else (replan_methods, "kept_environment")
+    place, name = (plans, "plan_of_file") if verb == "apply" else (reuse, "kept_environment")
     work = getattr(place, name)
 
     async def slow(*given: Any, **more: Any) -> Any:
