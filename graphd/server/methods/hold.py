@@ -66,6 +66,12 @@ def _held(state: State, graph_id: str, node_id: str, opens: tuple[str, ...]) -> 
     graph = find_graph(state, graph_id)
     node = find_node(graph, node_id)
     attempt = graph.attempts[(node.id, "worker", node.last_number)]
+    if node.state == "running":
+        raise Refused(
+            "conflict", t("{node} has not stopped in {count} s", node=node.slug, count=round(SETTLE_S)),
+            t("try again; graphd why {node} says what holds it up", node=node.slug), graph=graph.id, node=node.slug,
+            rev=graph.rev,
+        )  # fmt: skip
     if node.state != "ready" or not goes_on(attempt):
         raise Refused(
             "invalidTransition",
