@@ -11,7 +11,7 @@ from typing import Final
 
 from graphd.core.model import Definition, Graph, Node, State
 from graphd.server.lsp.asks import LiveAsk, open_asks
-from graphd_protocol.states import PAUSED_STATUSES
+from graphd.server.offers import verbs_for
 
 Phases = Mapping[tuple[str, str], tuple[str, int]]
 MINUTE_MS: Final = 60_000
@@ -36,23 +36,17 @@ class LiveNode:
 
 @dataclass(slots=True, frozen=True)
 class LiveGraph:
-    """One graph."""
+    """One graph. `verbs`: those that are offered for it."""
 
     id: str
     title: str
     status: str
     rev: int
     is_live: bool
-    is_stopping: bool
-    has_failed: bool
+    verbs: frozenset[str]
     counts: dict[str, int]
     nodes: dict[str, LiveNode]
     asks: tuple[LiveAsk, ...] = ()
-
-    @property
-    def is_paused(self) -> bool:
-        """It waits for a `resume`."""
-        return self.status in PAUSED_STATUSES
 
 
 def live_graph(state: State, path: str, phases: Phases, last_lines: Mapping[tuple[str, str], str]) -> LiveGraph | None:
@@ -84,8 +78,7 @@ def _graph(graph: Graph, phases: Phases, last_lines: Mapping[tuple[str, str], st
         status=graph.status,
         rev=graph.rev,
         is_live=graph.is_live,
-        is_stopping=graph.stopping is not None,
-        has_failed=any(graph.counts.get(state) for state in ("failed", "blocked")),
+        verbs=verbs_for(graph),
         counts={state: count for state, count in graph.counts.items() if count},
         nodes={n.slug: _node(graph, n, phases, last_lines) for n in graph.nodes.values() if n.removed_in is None},
         asks=open_asks(graph),
