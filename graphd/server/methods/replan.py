@@ -91,8 +91,7 @@ def _check_workers(definitions: Iterable[Definition]) -> None:
         if definition.worker and definition.worker not in BUILT_IN_WORKERS:
             message = t("{node}: no worker is called {worker}", node=definition.slug, worker=definition.worker)
             hint = t("known: {known}", known=", ".join(sorted(BUILT_IN_WORKERS)))
-            row = {"code": "worker.unknown", "slug": definition.slug, "message": message, "hint": hint}
-            raise Refused("invalidPlan", message, hint, diagnostics=[row])
+            raise refused_plan([PlanTrouble("worker.unknown", definition.slug, message, hint)])
 
 
 async def _revise(call: Call, method: str, params: "Mutation", command: Verb) -> Wire:
