@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from graphd.cli.exits import CommandRefused
@@ -61,6 +62,17 @@ def edits_of(value: Any, source: str) -> Wire:
     if isinstance(edits.get("remove"), dict):
         edits["remove"] = [{"node": node, "reason": str(reason)} for node, reason in edits["remove"].items()]
     return edits
+
+
+def reasoned(option: str, given: Iterable[str]) -> list[Wire]:
+    """The values `NODE=REASON` of an option, as rows. Raises a usage refusal where a reason is missing."""
+    rows = []
+    for item in given:
+        node, _, why = item.partition("=")
+        if not node or not why.strip():
+            raise CommandRefused("usage", f"{option} {item}: say why it is left out", f'{option} NODE="why"')
+        rows.append({"node": node, "reason": why.strip()})
+    return rows
 
 
 def as_node(node: Wire) -> Wire:

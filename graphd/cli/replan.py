@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphd.cli.edits import edits_of, nodes_of, read_edits
+from graphd.cli.edits import edits_of, nodes_of, read_edits, reasoned
 from graphd.cli.exits import PERSON_NEEDED, CommandEnded, CommandRefused
 from graphd.cli.options import command, completes_source, graph_argument, graph_option, json_option, print_json
 from graphd.cli.steer import mutate, tell, verb_options
@@ -69,7 +69,7 @@ def replan_command(
       graphd replan edits.yaml --resume
     """
     edits = edits_of(read_edits(source), source) if source is not None else {}
-    for name, more in (("restart", restart), ("cancelNodes", cancel), ("remove", _removals(remove))):
+    for name, more in (("restart", restart), ("cancelNodes", cancel), ("remove", reasoned("--remove", remove))):
         if more:
             edits[name] = [*(edits.get(name) or []), *more]
     if resume:
@@ -80,16 +80,6 @@ def replan_command(
         raise CommandRefused("usage", "replan what?", "graphd replan FILE, --restart NODE or --remove NODE=REASON")
     result = mutate(workspace, "replan", graph, **{**edits, "settle": wait, "dryRun": dry_run})
     _tell(result, "replanned", as_json=as_json, dry_run=dry_run)
-
-
-def _removals(given: tuple[str, ...]) -> list[Wire]:
-    found = []
-    for item in given:
-        node, _, why = item.partition("=")
-        if not node or not why.strip():
-            raise CommandRefused("usage", f"--remove {item}: a removal needs its reason", '--remove NODE="why"')
-        found.append({"node": node, "reason": why.strip()})
-    return found
 
 
 @command("apply")

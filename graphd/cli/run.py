@@ -12,6 +12,7 @@ import click
 
 from graphd.cli import consent
 from graphd.cli.amounts import budget_of
+from graphd.cli.edits import reasoned
 from graphd.cli.exits import CommandEnded, CommandRefused
 from graphd.cli.look import show_graph, timeout_of
 from graphd.cli.options import Command, completes_source, json_option, print_json
@@ -113,7 +114,7 @@ def run_command(
     limit = budget_of(budget) if budget is not None else None
     may_ask = is_at_terminal() and not no_ask and source != "-"
     may_confirm = may_ask and not yes and not as_json
-    left_out = dict(pair(item) for item in prune)
+    left_out = reasoned("--prune", prune)
     order = Order(
         source, steps, given, left_out, may_ask=may_ask, may_confirm=may_confirm, says_yes=yes, budget=limit
     )  # fmt: skip
@@ -127,7 +128,7 @@ class Order:
     source: str | None
     steps: list[tuple[str, str]]
     inputs: dict[str, str]
-    left_out: dict[str, str] = field(default_factory=dict)
+    left_out: list[Wire] = field(default_factory=list)
     """Nodes that are pruned, each with its reason."""
     may_ask: bool = False
     may_confirm: bool = False
@@ -153,7 +154,7 @@ async def perform(
     try:
         plan = await _planned(session, order)
         if order.left_out:
-            plan.params["prune"] = [{"node": node, "reason": why} for node, why in order.left_out.items()]
+            plan.params["prune"] = order.left_out
         if order.budget is not None:
             plan.params["budget"] = order.budget
         state = _state_folder(session)

@@ -3,6 +3,7 @@
 Source: spec protocol.md (`why`); product.md, What it must feel like.
 """
 
+import shlex
 from collections.abc import Callable
 from typing import Final
 
@@ -101,7 +102,8 @@ def _without_attempt(graph: Graph, node: Node) -> list[Wire]:
     wait = node.definition.wait
     if wait is not None and wait.signal is not None:
         detail = t("it waits for the signal {name}", name=wait.signal)
-        return [why("waitsForSignal", detail, f"graphd signal {wait.signal}", since=node.started_at, on=wait.signal)]
+        command = f"graphd signal {shlex.quote(wait.signal)}"  # any text may be its name
+        return [why("waitsForSignal", detail, command, since=node.started_at, on=wait.signal)]
     if wait is not None:
         detail = t("it waits until {until}", until=wait.until or "")
         return [why("waitsUntil", detail, f"graphd watch {graph.id}", since=node.started_at)]

@@ -22,7 +22,7 @@ from graphd.server.project import Wire
 from graphd.server.subscriptions import Subscriptions
 
 GROUPS: Final = (
-    "graphs", "steer", "hold", "signals", "people", "child", "replan", "look", "workflows", "daemon", "agents",
+    "graphs", "steer", "hold", "signals", "people", "child", "replan", "reuse", "look", "workflows", "daemon", "agents",
     "subscribe", "interchange", "draw",
 )  # fmt: skip
 EVERYBODY: Final[frozenset[Principal]] = frozenset({"user", "agent", "attempt"})

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from graphd.base.text import t
 from graphd.core.model import Attempt, Graph, Node
+from graphd.server.offers import admits, verbs_for
 from graphd.server.project import PhaseOf, Wire, attempt_name, planned_counts
 from graphd.server.words import named
-from graphd_protocol.states import VERB_TABLE
 
 ROWS_LIMIT: Final = 1000
 _RETRIABLE: Final = ("failed", "blocked", "skipped", "cancelled")
@@ -83,28 +83,13 @@ def graph_row(graph: Graph) -> Wire:
 
 def _of_graph(graph: Graph) -> list[Wire]:
     target: Wire = {"graph": graph.id}
-    wants_retry = bool(graph.counts.get("failed") or graph.counts.get("blocked"))
+    verbs = verbs_for(graph)
     return [
-        _command(t("Pause"), "pause", target, enabled=_admits(graph, "pause") and graph.status != "user_paused"),
-        _command(t("Resume"), "resume", target, enabled=_can_go_on(graph)),
-        _command(
-            t("Retry what failed"), "retry", {**target, "all": True}, enabled=_admits(graph, "retry") and wants_retry
-        ),
-        _command(t("Cancel"), "cancel", target, enabled=not graph.is_ended and _wish(graph) in (None, "pause")),
+        _command(t("Pause"), "pause", target, enabled="pause" in verbs),
+        _command(t("Resume"), "resume", target, enabled="resume" in verbs),
+        _command(t("Retry what failed"), "retry", {**target, "all": True}, enabled="retry" in verbs),
+        _command(t("Cancel"), "cancel", target, enabled="cancel" in verbs),
     ]
-
-
-def _admits(graph: Graph, verb: str) -> bool:
-    return graph.stopping is None and VERB_TABLE[verb][graph.status] != "no"
-
-
-def _can_go_on(graph: Graph) -> bool:
-    has_work = any(graph.counts.get(state) for state in ("ready", "running", "waiting"))
-    return has_work and _admits(graph, "resume") and graph.status != "budget_limited"
-
-
-def _wish(graph: Graph) -> str | None:
-    return graph.stopping.verb if graph.stopping is not None else None
 
 
 # ---- nodes --------------------------------------------------------------------------------------------------------
@@ -131,7 +116,7 @@ def node_rows(graph: Graph, layer_of: Mapping[str, int], phase_of: PhaseOf) -> l
 def _node_row(graph: Graph, node: Node, phase: str | None) -> Wire:
     state = "stuck" if node.state == "running" and phase == "stuck" else node.state
     target: Wire = {"graph": graph.id, "node": node.slug}
-    can_retry = _admits(graph, "retry") and node.state in _RETRIABLE
+    can_retry = admits(graph, "retry") and node.state in _RETRIABLE
     row = _row(
         f"{graph.id}/{node.slug}",
         node.definition.title or node.slug,

@@ -1,6 +1,7 @@
 """A graph's plan as a workflow file of the workspace. Source: spec workflow.md (`graphd save`)."""
 
 import os
+import threading
 from pathlib import Path
 
 from graphd.base.failpoints import failpoint
@@ -9,17 +10,30 @@ from graphd.base.text import t
 
 
 def write_workflow(workspace: Path, name: str, text: str, *, force: bool) -> Path:
-    """Write `.agents/workflows/NAME.yaml`, whole or not at all. Blocks. Raises Refused (alreadyExists).
+    """Write `.agents/workflows/NAME.yaml`, whole or not at all. Blocks. Raises Refused.
 
-    Without `force` the name is taken by a link, which fails where there is one: no check that another could outrun.
+    `alreadyExists` where the name is taken and `force` is not given, `notFound` where nothing can be written there.
     """
-    folder = workspace / ".agents" / "workflows"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.yaml"
-    other = folder / f"{name}.yml"
+    path = workspace / ".agents" / "workflows" / f"{name}.yaml"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, text, force=force)
+    except OSError as trouble:
+        message = t("{file} can't be written: {trouble}", file=str(path), trouble=trouble.strerror or "")
+        hint = t("make its folder writable; graphd save --dry-run prints the file")
+        raise Refused("notFound", message, hint) from None
+    return path
+
+
+def _write(path: Path, text: str, *, force: bool) -> None:
+    """Without `force` the name is taken by a link, which fails where there is one: no check that another could outrun.
+
+    Each thread writes a file of its own first. Raises OSError.
+    """
+    other = path.with_suffix(".yml")
     if not force and other.exists():
         raise _taken(other)
-    temporary = folder / f".{name}.yaml.{os.getpid()}"
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         with temporary.open("w", encoding="utf-8") as out:
             out.write(text)
@@ -35,7 +49,6 @@ def write_workflow(workspace: Path, name: str, text: str, *, force: bool) -> Pat
         raise _taken(path) from None
     finally:
         temporary.unlink(missing_ok=True)
-    return path
 
 
 def _taken(path: Path) -> Refused:

@@ -142,5 +142,8 @@ async def test_a_discovery_is_a_proposal_that_a_person_accepts_and_told_again_it
         assert await made.call("workgraph/reportDiscovery", found) == first
         again = await made.call("workgraph/reportDiscovery", {**found, "title": "a mend - the parser!"})
         assert again != first
+        alike = await made.call("workgraph/reportDiscovery", {**found, "title": "A mend (the parser)"})
+        for proposal in (again, alike):
+            await user.call("workgraph/accept", {"graph": graph, **proposal})
         trouble = await refusal(made, "reportDiscovery", title="x", spec="y", needs=["nobody"])
         assert refused_by(trouble) == "invalidPlan"

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from graphd.core.commands import Clear
+from graphd.server import plans
+from graphd.server.methods import reuse
 from graphd_protocol import model as wire
 from tests.kit.wire import Client, Served, WireError, nodes, refused_by, serving
 
@@ -254,6 +257,34 @@ async def test_of_an_apply_and_a_retry_one_wins_and_the_other_is_told_why(call: 
         assert [refused_by(trouble) for trouble in lost] == ["conflict"], answers
         assert (lost[0].data["planVersion"], lost[0].data["rev"] > rev) == (1, True)
         await call("cancel", graph=graph)
+
+
+async def test_a_file_that_is_applied_again_is_proposed_once(call: Edited, tmp_path: Path) -> None:
+    graph = (await call("set", file=write(tmp_path, FIRST), start=False))["graph"]
+    file = write(tmp_path, EDITED)
+    first, again = await call("apply", file=file), await call("apply", file=file)
+    assert (again["proposal"], again["diff"]) == (first["proposal"], first["diff"])
+    assert len((await call("status", graph=graph))["proposals"]) == 1
+    await call("extend", graph=graph, nodes=[row("n")])
+    assert (await call("apply", file=file))["proposal"] != first["proposal"], "the plan is another one"
+
+
+@pytest.mark.parametrize("verb", ["apply", "rerun"])
+async def test_a_graph_that_is_cleared_meanwhile_is_not_found(
+    call: Edited, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    file = write(tmp_path, FIRST)
+    graph = (await call("set", file=file, start=False))["graph"]
+    place, name = (plans, "plan_of_file") if verb == "apply" else (reuse, "kept_environment")
+    work = getattr(place, name)
+
+    async def slow(*given: Any, **more: Any) -> Any:
+        await call.served.daemon.run(Clear(graph))
+        return await work(*given, **more)
+
+    monkeypatch.setattr(place, name, slow)
+    params = {"file": file} if verb == "apply" else {"graph": graph}
+    assert refused_by(await call.refused(verb, **params)) == "notFound"
 
 
 async def test_a_file_from_which_nothing_runs_is_not_found(call: Edited, tmp_path: Path) -> None:

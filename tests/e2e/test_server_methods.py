@@ -2,13 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from graphd.core.commands import AttemptStuck
+from graphd.children.profiles import PROFILES
+from graphd.children.profiles.choosing import Agents
+from graphd.core.commands import AttemptEnded, AttemptSaid, AttemptStuck
+from graphd.core.policy import Leave
+from graphd.server.methods import hold
 from graphd_protocol import model as wire
 from tests.kit.wire import Client, Served, WireError, nodes, refused_by, serving
 
@@ -229,6 +234,31 @@ async def test_settle_of_a_drain_waits_for_what_runs(call: Checked, verb: str, m
     assert not answering.done(), answering.result()
     await call.served.daemon.end_one(graph)
     assert "stopping" not in await answering
+
+
+async def test_a_node_that_does_not_stop_is_not_held(call: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hold, "SETTLE_S", 0.05)
+    shell = replace(PROFILES["shell"], opens=("open", "{session}"))
+    call.served.daemon.settings.agents = Agents(profiles={"shell": shell})
+    graph = await call.graph("a")
+    (key,) = call.served.daemon.state.graphs[graph].live
+    await call.served.daemon.identify(graph)
+    await call.served.daemon.run(AttemptSaid(graph, key, Leave(), session="s-1"))
+    refusal = await call.refused("hold", graph=graph, node="a")
+    assert (refused_by(refusal), refusal.data["retryable"]) == ("conflict", True)
+    assert "has not stopped" in str(refusal)
+    assert call.served.daemon.held == set()
+    await call.served.daemon.run(AttemptEnded(graph, key, "paused"))
+    (key,) = call.served.daemon.state.graphs[graph].live
+    await call.served.daemon.run(AttemptSaid(graph, key, Leave(), session="s-1"))
+    monkeypatch.setattr(hold, "SETTLE_S", 10)
+    holding = asyncio.create_task(call("hold", graph=graph, node="a"))
+    while not call.served.daemon.held:
+        await asyncio.sleep(0.01)
+    await call.served.daemon.run(AttemptEnded(graph, key, "paused"))
+    held = await holding
+    assert (held["childSession"], held["argv"]) == ("s-1", ["open", "s-1"])
+    assert refused_by(await call.refused("hold", graph=graph, node="a")) == "conflict"
 
 
 async def test_the_verbs_move_the_graph(call: Checked) -> None:

@@ -222,6 +222,7 @@ class InMemoryDaemon:
     settings_trouble: SettingsRefused | None = None
     searched: list[str] = field(default_factory=list)
     takes_results: bool = True
+    held: set[tuple[str, str]] = field(default_factory=set)
     submitted: list[tuple[str, AttemptKey, bytes]] = field(default_factory=list)
     progress: list[tuple[str, AttemptKey, str]] = field(default_factory=list)
 
@@ -238,11 +239,12 @@ class InMemoryDaemon:
         self.is_attended = is_attended
 
     def hold(self, graph: str, node: str) -> bool:
-        """Nothing is taken over here."""
-        raise NotImplementedError
+        is_free = (graph, node) not in self.held
+        self.held.add((graph, node))
+        return is_free
 
     def let_go(self, graph: str, node: str) -> None:
-        """Nothing is taken over here."""
+        self.held.discard((graph, node))
 
     def session_lock(self, attempt: Attempt) -> Path:
         """Nothing is taken over here."""
@@ -314,7 +316,7 @@ class InMemoryDaemon:
             return done
 
     def _capacity(self) -> Capacity:
-        return Capacity(concurrency=self.settings.concurrency)
+        return Capacity(concurrency=self.settings.concurrency, held=frozenset(self.held))
 
     def graph_of(self, request_id: str) -> str | None:
         """Request ids are not remembered here."""

@@ -2,7 +2,11 @@
 
 from typing import Any
 
-from graphd.cli.edits import as_node, edits_of
+import pytest
+
+from graphd.cli.edits import as_node, edits_of, reasoned
+from graphd.cli.exits import CommandRefused
+from graphd.cli.main import cli
 from graphd_protocol.model import NodeParams, ReplanParams
 
 Json = dict[str, Any]
@@ -43,3 +47,18 @@ def test_edits_name_their_nodes_in_the_same_words() -> None:
         "add": [ON_THE_WIRE], "change": [{"slug": "c", "timeoutMs": 5000}], "remove": [{"node": "d", "reason": "gone"}]
     }  # fmt: skip
     ReplanParams.model_validate(edits, strict=True, by_alias=True, by_name=False)
+
+
+def test_what_is_left_out_is_left_out_for_a_reason() -> None:
+    assert reasoned("--remove", ["a=done by hand", "b= x = y "]) == [
+        {"node": "a", "reason": "done by hand"}, {"node": "b", "reason": "x = y"},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("argv", [["run", "x", "--prune"], ["replan", "--remove"]])
+@pytest.mark.parametrize("item", ["docs", "docs= ", "=why"])
+def test_without_one_the_option_itself_is_named(argv: list[str], item: str) -> None:
+    with pytest.raises(CommandRefused) as refusal:
+        cli.main([*argv, item], standalone_mode=False)
+    assert refusal.value.message.startswith(f"{argv[-1]} {item}: ")
+    assert refusal.value.hint.startswith(argv[-1])

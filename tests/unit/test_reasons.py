@@ -139,9 +139,6 @@ CASES: dict[str, tuple[Callable[[], Case], str, str]] = {
     "achieved": (lambda: Case(define("a")).end("a", text="x"), "a", "graphd output a"),
 }  # fmt: skip
 
-NOT_YET = {"signal"}
-"""Commands that come with what they are for; until then the word alone is known."""
-
 
 def _stuck() -> Case:
     case = Case(define("a"), define("b"))
@@ -169,8 +166,6 @@ def _parse(line: str) -> None:
     """The command line knows the command and takes its words. It is not run."""
     words = shlex.split(line)
     assert words[0] == "graphd"
-    if words[1] in NOT_YET and cli.get_command(click.Context(cli), words[1]) is None:
-        return
     command = cli.get_command(click.Context(cli), words[1])
     assert command is not None, line
     command.make_context(words[1], words[2:], resilient_parsing=False)
@@ -206,6 +201,12 @@ def test_a_graph_that_takes_anothers_place_waits_for_its_trees() -> None:
     around = Surroundings(case.drive.state, case.drive.capacity, case.drive.now)
     found = reasons(new, new.nodes[node_id("n")], around)
     assert (found[0]["code"], found[0]["on"], found[0]["next"]) == ("replaces", G, f"graphd status {G}")
+
+
+def test_a_signals_name_is_one_word_to_a_shell_whatever_it_is() -> None:
+    (reason,) = without_attempt(Wait(signal="it's on; exit")).why("a")
+    _parse(reason["next"])
+    assert shlex.split(reason["next"]) == ["graphd", "signal", "it's on; exit"]
 
 
 def test_a_restart_is_no_reason() -> None:

@@ -18,6 +18,8 @@ TEXTS: Final[dict[str, str]] = {
     "it is free when their program ends": "对方的程序结束后即可使用",
     "no program is known that opens a session of {agent}": "不知道用什么程序打开 {agent} 的会话",
     "name it in the settings, as opens of that agent": "在设置中用该代理的 opens 指定",
+    "{node} has not stopped in {count} s": "{node} 在 {count} 秒内没有停止",
+    "try again; graphd why {node} says what holds it up": "请重试；graphd why {node} 说明是什么拖住了它",
     "{node} is {state}: it ended before it could pause": "{node} 处于 {state}：它在暂停之前就结束了",
     "graphd why {node} says more": "graphd why {node} 有更多说明",
     "a person has its session": "有人占用它的会话",

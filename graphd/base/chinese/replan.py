@@ -51,6 +51,10 @@ TEXTS: Final[dict[str, str]] = REASONS | {
     "proposal {proposal} is stale: {node} changed since": "提议 {proposal} 已过时：{node} 此后有变化",
     "graphd dismiss {proposal}; then propose it anew": "graphd dismiss {proposal}；然后重新提议",
     "{file} is there already": "{file} 已存在",
+    "{file} can't be written: {trouble}": "无法写入 {file}：{trouble}",
+    "make its folder writable; graphd save --dry-run prints the file": (
+        "请让其文件夹可写；graphd save --dry-run 会打印该文件"
+    ),
     "another name, or graphd save --force": "请换个名称，或使用 graphd save --force",
     "no graph was started from {file}": "没有由 {file} 启动的图",
     "graphd run {file} starts one; --graph names another": "graphd run {file} 可启动一个；--graph 可指定别的图",

@@ -38,15 +38,15 @@ def for_file(uri: str, live: LiveGraph | None, *, is_edited: bool = False) -> li
     offers = []
     if not live.is_live:
         offers.append(Offer(t("Run"), "graphd.run", {"uri": uri}))
-    elif live.is_paused:
+    elif "resume" in live.verbs:
         offers.append(Offer(t("Resume"), "graphd.resume", of_graph))
-    elif not live.is_stopping:
+    elif live.status == "active" and "pause" in live.verbs:
         offers.append(Offer(t("Pause"), "graphd.pause", of_graph))
-    if is_edited and live.is_live and not live.is_stopping:
+    if is_edited and "replan" in live.verbs:
         offers.append(Offer(t("Apply to the running graph"), "graphd.apply", of_graph))
-    if live.has_failed and live.status != "cancelled":
+    if "retry" in live.verbs:
         offers.append(Offer(t("Retry what failed"), "graphd.retry", of_graph))
-    if live.is_live:
+    if "cancel" in live.verbs:
         offers.append(Offer(t("Cancel"), "graphd.cancel", of_graph, is_lens=False))
     return offers
 
@@ -58,7 +58,7 @@ def for_node(uri: str, slug: str, live: LiveGraph | None) -> list[Offer]:
         return []
     of_node = {"uri": uri, "graph": live.id, "node": slug}
     offers = [offer for ask in live.asks if ask.node == slug for offer in _answers(ask)]
-    if node.state in ("failed", "blocked") and live.status != "cancelled":
+    if node.state in ("failed", "blocked") and "retry" in live.verbs:
         offers.append(Offer(t("Retry"), "graphd.retry", of_node))
     if node.attempt:
         offers.append(Offer(t("Open output"), "graphd.openOutput", of_node))

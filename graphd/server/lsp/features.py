@@ -304,14 +304,16 @@ class Features:
 
     @staticmethod
     async def _is_edited(analysis: Analysis, live: LiveGraph | None) -> bool:
-        """The plan in the text is another one than the graph's."""
+        """The plan in the text is another one than the graph's, as `apply` would find it."""
         if live is None or not live.is_live:
             return False
         nodes = live.nodes
 
         def differs() -> bool:
             slugs = analysis.slugs.keys()
-            return slugs != nodes.keys() or not all(same_definition(analysis, s, nodes[s].definition) for s in slugs)
+            if slugs - nodes.keys() or any(nodes[slug].leaves_with_file for slug in nodes.keys() - slugs):
+                return True
+            return not all(same_definition(analysis, slug, nodes[slug].definition) for slug in slugs)
 
         return await asyncio.to_thread(differs)
 

@@ -11,7 +11,8 @@ from typing import Final
 
 from graphd.core.model import Definition, Graph, Node, State
 from graphd.server.lsp.asks import LiveAsk, open_asks
-from graphd_protocol.states import PAUSED_STATUSES
+from graphd.server.offers import verbs_for
+from graphd_protocol.ids import FINAL_ID
 
 Phases = Mapping[tuple[str, str], tuple[str, int]]
 MINUTE_MS: Final = 60_000
@@ -19,7 +20,7 @@ MINUTE_MS: Final = 60_000
 
 @dataclass(slots=True, frozen=True)
 class LiveNode:
-    """One node of a graph."""
+    """One node of a graph. `leaves_with_file`: it goes where the file that it came from names it no more."""
 
     slug: str
     definition: Definition
@@ -30,29 +31,20 @@ class LiveNode:
     ended_at: int | None
     trouble: str | None
     blocked_by: str | None
-    has_output: bool
     last_line: str | None
+    leaves_with_file: bool
 
 
 @dataclass(slots=True, frozen=True)
 class LiveGraph:
-    """One graph."""
+    """One graph. `verbs`: those that are offered for it."""
 
     id: str
-    title: str
     status: str
-    rev: int
     is_live: bool
-    is_stopping: bool
-    has_failed: bool
-    counts: dict[str, int]
+    verbs: frozenset[str]
     nodes: dict[str, LiveNode]
     asks: tuple[LiveAsk, ...] = ()
-
-    @property
-    def is_paused(self) -> bool:
-        """It waits for a `resume`."""
-        return self.status in PAUSED_STATUSES
 
 
 def live_graph(state: State, path: str, phases: Phases, last_lines: Mapping[tuple[str, str], str]) -> LiveGraph | None:
@@ -80,13 +72,9 @@ def _real(path: str) -> str:
 def _graph(graph: Graph, phases: Phases, last_lines: Mapping[tuple[str, str], str]) -> LiveGraph:
     return LiveGraph(
         id=graph.id,
-        title=graph.title,
         status=graph.status,
-        rev=graph.rev,
         is_live=graph.is_live,
-        is_stopping=graph.stopping is not None,
-        has_failed=any(graph.counts.get(state) for state in ("failed", "blocked")),
-        counts={state: count for state, count in graph.counts.items() if count},
+        verbs=verbs_for(graph),
         nodes={n.slug: _node(graph, n, phases, last_lines) for n in graph.nodes.values() if n.removed_in is None},
         asks=open_asks(graph),
     )
@@ -106,8 +94,8 @@ def _node(graph: Graph, node: Node, phases: Phases, last_lines: Mapping[tuple[st
         ended_at=node.ended_at,
         trouble=node.failure.reason if node.failure is not None else None,
         blocked_by=blocker.slug if blocker is not None else None,
-        has_output=node.output is not None or node.last_number > 0,
         last_line=last_lines.get(key) if node.state == "running" else None,
+        leaves_with_file=node.id != FINAL_ID and node.definition.item is None and not node.is_settled,
     )
 
 

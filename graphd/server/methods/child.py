@@ -23,6 +23,7 @@ from graphd.core.definition import Definition
 from graphd.core.edits import Edits
 from graphd.core.events import AttemptKey
 from graphd.core.model import Ask, Attempt, Graph, State
+from graphd.core.proposals import edits_of, open_proposals
 from graphd.core.turns import question_of
 from graphd.server.errors import nearest, shown
 from graphd.server.hello import Caller
@@ -153,10 +154,11 @@ def _proposal(graph: Graph, author: str, title: str) -> str | None:
 
 
 def _free_slug(graph: Graph, title: str) -> str:
-    """A slug of the title that no node of the graph ever had."""
+    """A slug of the title that no node of the graph ever had, and that nobody proposes."""
     words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-")
     slug = words if words and slug_trouble(words) is None else f"found-{words}".strip("-")
     taken = {node.slug for node in graph.nodes.values()}
+    taken |= {node.slug for ask in open_proposals(graph) for node in edits_of(ask).add}
     numbered = (f"{slug}-{number}" for number in itertools.count(2))
     return slug if slug not in taken else next(name for name in numbered if name not in taken)
 

@@ -67,6 +67,12 @@ def _held(call: Call, state: State, graph_id: str, node_id: str, opens: tuple[st
     graph = find_graph(state, graph_id)
     node = find_node(graph, node_id)
     attempt = last_begun(graph, node)
+    if node.state == "running":
+        raise Refused(
+            "conflict", t("{node} has not stopped in {count} s", node=node.slug, count=round(SETTLE_S)),
+            t("try again; graphd why {node} says what holds it up", node=node.slug), graph=graph.id, node=node.slug,
+            rev=graph.rev,
+        )  # fmt: skip
     if attempt is None or node.state != "ready" or not goes_on(attempt):
         raise Refused(
             "invalidTransition",

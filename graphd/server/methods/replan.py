@@ -1,4 +1,4 @@
-"""`extend`, `replan`, `apply`, `accept`, `dismiss`, `rerun`: the plan of a graph that exists.
+"""`extend`, `replan`, `apply`, `accept`, `dismiss`: the plan of a graph that exists.
 
 A dry run of each answers with the diff too: what is added, changed, removed, stopped, moved. Source: spec model.md,
 Verbs; workflow.md (`graphd apply`).
@@ -9,18 +9,17 @@ import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from graphd.base.ids import uuid7
 from graphd.base.refusal import Refused
 from graphd.base.text import t
-from graphd.core.commands import Accept, Dismiss, Extend, Propose, Replan, Request, Set, Verb
-from graphd.core.compare import Comparison, PlanDiff, Stand, compare, diff_since, plan_of
+from graphd.core.commands import Accept, Dismiss, Extend, Propose, Replan, Request, Verb
+from graphd.core.compare import Comparison, PlanDiff, Stand, compare, diff_since
 from graphd.core.definition import Definition
 from graphd.core.edits import Edits, Patch, dump_edits
 from graphd.core.model import Graph, State
 from graphd.core.proposals import edits_of, open_proposals
 from graphd.core.trouble import PlanTrouble
 from graphd.server import plans, project
-from graphd.server.commits import commit, find, fingerprint, mutate, preview, request_of
+from graphd.server.commits import find, mutate, preview, request_of
 from graphd.server.environments import kept_environment
 from graphd.server.errors import shown
 from graphd.server.inline import changed_part, check_served, definitions_of, patch_of, refused_plan, unbound
@@ -28,7 +27,6 @@ from graphd.server.lsp.live import newest_from
 from graphd.server.project import Wire
 from graphd.server.references import find_graph, find_node
 from graphd.server.routes import PEOPLE, Call, Table
-from graphd.server.saving import write_workflow
 
 if TYPE_CHECKING:
     from graphd_protocol.model import (
@@ -38,8 +36,6 @@ if TYPE_CHECKING:
         ExtendParams,
         Mutation,
         ReplanParams,
-        RerunParams,
-        SaveParams,
     )
 
 table: Final = Table()
@@ -105,8 +101,7 @@ def _check_workers(definitions: Iterable[Definition]) -> None:
         if worker and worker not in BUILT_IN_WORKERS:
             message = t("{node}: no worker is called {worker}", node=definition.slug, worker=worker)
             hint = t("known: {known}", known=", ".join(sorted(BUILT_IN_WORKERS)))
-            row = {"code": "worker.unknown", "slug": definition.slug, "message": message, "hint": hint}
-            raise Refused("invalidPlan", message, hint, diagnostics=[row])
+            raise refused_plan([PlanTrouble("worker.unknown", definition.slug, message, hint)])
 
 
 async def _revise(call: Call, method: str, params: "Mutation", command: Verb) -> Wire:
@@ -179,7 +174,7 @@ async def apply(call: Call, params: "ApplyParams") -> Wire:
     plan = await plans.plan_of_file(call, params.file, params.text, variables)
 
     def read(state: State) -> tuple[Comparison, int]:
-        found = state.graphs[graph]
+        found = find_graph(state, graph)
         return compare(found, plan.definitions), found.rev
 
     comparison, rev = await call.daemon.view(read)
@@ -193,10 +188,13 @@ async def apply(call: Call, params: "ApplyParams") -> Wire:
     )
     if params.dry_run:
         return rehearsed
-    reason = str(t("{file} was changed", file=plan.source.name or params.file))
-    command = Propose(graph, comparison.edits, call.caller.actor.client or "user", reason, plan.source)
-    result = await mutate(call, "apply", params, command)
-    proposal = await call.daemon.view(lambda state: _proposal_of(state.graphs[graph], comparison.edits))
+    proposal = await call.daemon.view(lambda state: _proposal_of(find_graph(state, graph), comparison.edits))
+    result: Wire = {"graph": graph, "rev": rev}
+    if proposal is None:
+        reason = str(t("{file} was changed", file=plan.source.name or params.file))
+        command = Propose(graph, comparison.edits, call.caller.actor.client or "user", reason, plan.source)
+        result = await mutate(call, "apply", params, command)
+        proposal = await call.daemon.view(lambda state: _proposal_of(find_graph(state, graph), comparison.edits))
     return {**result, "diff": rehearsed["diff"], **({"proposal": proposal} if proposal else {})}
 
 
@@ -211,62 +209,7 @@ def _started_from(state: State, name: str | None, path: str) -> tuple[str, dict[
 
 
 def _proposal_of(graph: Graph, edits: Edits) -> str | None:
+    """The one that waits with these edits of this plan: a file that is applied again is proposed once."""
     row = dump_edits(edits)
-    found = [ask.id for ask in open_proposals(graph) if ask.action["edits"] == row]
-    return found[-1] if found else None
-
-
-@table.route("workgraph/rerun", "RerunParams", "MutationResult", is_cancellable=False)
-async def rerun(call: Call, params: "RerunParams") -> Wire:
-    """The plan of a graph, as it is now, as a new graph."""
-    graph = await find(call, params)
-    identity = uuid7(call.daemon.clock.now_ms())
-    environment = await kept_environment(call, params, is_new=True)
-    command = await call.daemon.view(lambda state: _set_again(call, state.graphs[graph], identity))
-    service = await plans.service_of(call, command.definitions)
-    command = command._replace(
-        environment=environment, start=params.start, missing=service.missing, reports=service.reports
-    )
-    request = Request(
-        command, call.caller.actor, request_id=params.request_id, fingerprint=fingerprint("rerun", params)
-    )
-    return await commit(call, request, params)
-
-
-@table.route("workgraph/save", "SaveParams", "SaveResult", allowed=PEOPLE, is_cancellable=False)
-async def save(call: Call, params: "SaveParams") -> Wire:
-    """Write the plan of a graph as a workflow file."""
-
-    def read(state: State) -> str:
-        from graphd.workflows.writing import to_yaml
-
-        graph = find_graph(state, params.graph)
-        return to_yaml(
-            graph.title, graph.objective, plan_of(graph), limits=graph.limits, budget=graph.budget, terms=graph.terms,
-            delivery_node=graph.nodes[graph.delivery_node].slug if graph.delivery_node else None,
-            variables=graph.variables,
-        )  # fmt: skip
-
-    text = await call.daemon.view(read)
-    workspace = call.daemon.workspace
-    path = workspace / ".agents" / "workflows" / f"{params.name}.yaml"
-    if not params.dry_run:
-        path = await asyncio.to_thread(write_workflow, workspace, params.name, text, force=params.force)
-    return {"path": str(path), "text": text}
-
-
-def _set_again(call: Call, graph: Graph, identity: str) -> Set:
-    return Set(
-        graph=identity,
-        title=graph.title,
-        objective=graph.objective,
-        source=graph.source,
-        workspace=str(call.daemon.workspace),
-        definitions=plan_of(graph),
-        owner=call.caller.owner,
-        limits=graph.limits,
-        budget=graph.budget,
-        terms=graph.terms,
-        delivery_node=graph.nodes[graph.delivery_node].slug if graph.delivery_node else None,
-        variables=tuple(sorted(graph.variables.items())),
-    )
+    found = [ask for ask in open_proposals(graph) if ask.action["edits"] == row]
+    return next((ask.id for ask in found if ask.action["planVersion"] == graph.plan_version), None)
