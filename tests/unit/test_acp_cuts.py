@@ -9,7 +9,7 @@ from graphd.children.acp.driver import AcpDriver
 from graphd.children.driver import Fact, PromptRefused
 from graphd.children.journal import Decoder, Header, Record
 from graphd.children.keeping.files import IN, NOTE, OUT
-from graphd.children.keeping.terminals import OFFSET
+from graphd.children.keeping.output import OFFSET
 from graphd.children.sink import CaptureShort
 from tests.kit.acp import EXIT, Core, Tape, acp_order, allow, reject
 

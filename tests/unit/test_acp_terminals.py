@@ -7,7 +7,8 @@ from typing import Any
 from graphd.children.acp import lines
 from graphd.children.acp.terminals import LIVE_LIMIT
 from graphd.children.driver import Fact
-from graphd.children.keeping.terminals import CONTROL, OFFSET
+from graphd.children.keeping.output import OFFSET
+from graphd.children.keeping.terminals import CONTROL
 from graphd.core.talk import render
 from tests.kit.acp import Tape, acp_order, allow, choose, kinds, wait
 
@@ -118,6 +119,16 @@ def test_a_grant_is_for_this_very_command_and_variables_are_part_of_it(tmp_path:
     ask(made, 10, "create", command="bash", args=["-c", "make all"])
     assert len(made.core.of("ask")) == asked
     assert last(made)["params"]["argv"] == ["bash", "-c", "make all"]
+
+
+def test_a_grant_is_over_with_its_turn(tmp_path: Path) -> None:
+    made = Tape(acp_order(tmp_path), rounds=("more",)).open()
+    made.ask(7, kind="execute", rawInput={"command": "make"})
+    made.text("first")
+    made.stop()
+    asked = len(made.core.of("ask"))
+    ask(made, 8, "create", command="make")
+    assert len(made.core.of("ask")) == asked + 1
 
 
 def test_a_permission_that_was_rejected_or_is_for_a_file_grants_no_command(tmp_path: Path) -> None:

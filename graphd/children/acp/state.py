@@ -94,7 +94,7 @@ class State:
     """What was asked for and is not gone: {key, argv, cwd, env, limit, command, exit, waits, isLive, isReleased}."""
     terminal_count: int = 0
     granted: list[str] = field(default_factory=list)
-    """Commands that were allowed when the agent asked: each may be run in a terminal once, unasked."""
+    """Commands that were allowed when the agent asked, in this turn: each may be run in a terminal once, unasked."""
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     tool_calls: int = 0
     tokens: int = 0

@@ -1,6 +1,6 @@
 """What only the world knows of a terminal: whether its folder is inside the node's root, and what it has printed.
 
-Source: execution.md, Drivers; the file's form is `keeping.terminals`'s.
+Source: execution.md, Drivers; the file's form is `keeping.output`'s.
 """
 
 import os
@@ -9,7 +9,7 @@ from typing import Any
 
 from graphd.children.acp import lines
 from graphd.children.driver import Order
-from graphd.children.keeping.terminals import OFFSET
+from graphd.children.keeping.output import OFFSET
 from graphd.core.talk import Line
 
 

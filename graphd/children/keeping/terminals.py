@@ -2,22 +2,20 @@
 
 A control line of the journal (`in`, never given to the agent) starts, kills or releases one: it is there before
 anything is done, and compare-and-append has it done once, over any number of daemons. What became of it is a note: `t`
-and JSON {id, event: started, failed or exited, …}. The file `terminal.<id>` is the offset of its first byte (8 bytes,
-little endian) and then what was printed, stdout and stderr as they came; at twice its limit its last part becomes a
-new file. Source: execution.md, The keeper.
+and JSON {id, event: started, failed or exited, …}. What it prints, stdout and stderr as they come, is a file of its own
+(`keeping.output`). Source: execution.md, The keeper.
 """
-# ruff: noqa: PTH104, PTH108
 
 from __future__ import annotations
 
 import os
-import struct
 
 from graphd.base.plain_json import decode
 from graphd.children.keeping.agent import CHUNK, become
 from graphd.children.keeping.loop import READ
+from graphd.children.keeping.output import Output
 from graphd.children.keeping.points import failpoint
-from graphd.children.keeping.tree import Seen, below, look_at_all, signal_exactly
+from graphd.children.keeping.tree import Seen, below, look_at, look_at_all, signal_exactly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,83 +28,63 @@ else:
 
 CONTROL: Final = b'{"jsonrpc":"2.0","method":"graphd/terminal/'
 """What a line begins with that is for the keeper, and not for its agent."""
-OFFSET: Final = struct.Struct("<Q")
 KILL_EVERY_S: Final = 0.02
 LAST_CHUNKS: Final = 32
 """So many are read at its exit: a pipe holds 1 MiB at most, and others may go on writing."""
 
 
 class Terminal:
-    """One command: forked behind a gate, its one pipe, its file. `exec_error` says why it never ran."""
+    """One command: forked behind a gate, its one pipe, its output. `exec_error` says why it never ran."""
 
     def __init__(self, params: dict[str, Any], launch: dict[str, Any]) -> None:
         """Fork it. OSError where that can't be done."""
         self.id: str = params["id"]
-        self.limit = max(int(params["limitBytes"]), 1)
         self.is_over = self.is_released = False
         self.exec_error: str | None = None
-        self.out_fd, out = os.pipe()
-        gate, self._gate = os.pipe()
-        self._failure, failed = os.pipe()
-        null = os.open("/dev/null", os.O_RDONLY)
+        self.output = Output(self.id, int(params["limitBytes"]))
         runs = {**launch, "argv": params["argv"], "cwd": params["cwd"], "env": {**launch["env"], **dict(params["env"])}}
+        fds: list[int] = []
         try:
-            self.file_fd, self.size = _file(f"terminal.{self.id}", 0), 0
+            for _ in range(3):
+                fds += os.pipe()
+            fds.append(os.open("/dev/null", os.O_RDONLY))
+            self.out_fd, out, gate, self._gate, self._failure, failed, null = fds
             failpoint("keeper.terminal.before")
             self.pid = os.fork()
             if self.pid == 0:
                 become(runs, (null, out, out), gate=gate, failed=failed)
             failpoint("keeper.terminal.after")
-        finally:
-            for fd in (null, out, gate, failed):
+        except OSError:
+            for fd in fds:
                 os.close(fd)
+            self.output.remove()
+            raise
+        for fd in (out, gate, failed, null):
+            os.close(fd)
+        seen = look_at(self.pid)
+        self.start_time = seen.start_time if seen else 0
 
     def let_go(self) -> None:
         """Open the gate: it is on record who it is. Returns when it runs or could not."""
-        os.write(self._gate, b"!")
+        try:
+            os.write(self._gate, b"!")
+            self.exec_error = os.read(self._failure, 1000).decode("utf-8", "replace") or None
+        except OSError as trouble:  # killed at the gate
+            self.exec_error = str(trouble.strerror)
         os.close(self._gate)
-        self.exec_error = os.read(self._failure, 1000).decode("utf-8", "replace") or None
         os.close(self._failure)
         os.set_blocking(self.out_fd, False)
 
     def keep(self) -> bool | None:
-        """Write one chunk of what it printed; None where there is none now, False at its end."""
+        """Keep one chunk of what it printed; None where there is none now, False at its end."""
         if self.out_fd < 0:
             return None
         try:
             part = os.read(self.out_fd, CHUNK)
         except BlockingIOError:
             return None
-        if not part:
-            return False
-        if not self.is_released:  # then nobody asks
-            try:
-                self.size += os.write(self.file_fd, part)
-                if self.size > 2 * max(self.limit, CHUNK):
-                    self._shorten()
-            except OSError:
-                return True  # what a full disk does not take is lost: it is no protocol
-        return True
-
-    def _shorten(self) -> None:
-        """The last `limit` bytes become the file."""
-        name = f"terminal.{self.id}"
-        (first,) = OFFSET.unpack(os.pread(self.file_fd, OFFSET.size, 0))
-        cut = self.size - self.limit
-        fd = _file(name + ".new", first + cut)
-        os.write(fd, os.pread(self.file_fd, self.limit, OFFSET.size + cut))
-        failpoint("keeper.shorten.before")
-        os.rename(name + ".new", name)
-        failpoint("keeper.shorten.after")
-        os.close(self.file_fd)
-        self.file_fd, self.size = fd, self.limit
-
-
-def _file(name: str, first: int) -> int:
-    """A fresh output file whose first byte has this offset."""
-    fd = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.write(fd, OFFSET.pack(first))
-    return fd
+        self.output.take(part)
+        return bool(part)
 
 
 class Terminals:
@@ -127,7 +105,7 @@ class Terminals:
             self._terminate(terminal)
         elif what == "release" and terminal is not None:
             terminal.is_released = True
-            os.unlink(f"terminal.{terminal.id}")
+            terminal.output.remove()
             self._terminate(terminal)
             self._forget(terminal)
 
@@ -159,7 +137,7 @@ class Terminals:
         else:
             self._note(terminal, "failed", message=terminal.exec_error)
             terminal.is_released = True
-            os.unlink(f"terminal.{terminal.id}")
+            terminal.output.remove()
 
     def _drain(self, terminal: Terminal, chunks: int) -> None:
         """Keep what it printed, so many chunks at most. A pipe at its end is watched no more."""
@@ -190,6 +168,8 @@ class Terminals:
     def _members(self, terminal: Terminal) -> list[Seen]:
         """Who is alive of it: it, what is below it, and what is left of its session below us."""
         everything = look_at_all()
+        if any(seen.pid == terminal.pid and seen.start_time != terminal.start_time for seen in everything):
+            return []  # its number is another's, which is given only when nobody is left in its session
         ours = below([os.getpid()], everything)
         down = {seen.pid for seen in below([terminal.pid], everything)} if not terminal.is_over else set()
         return [seen for seen in ours if seen.pid in down or terminal.pid in (seen.pid, seen.session)]
@@ -198,7 +178,6 @@ class Terminals:
         """It has exited and was released: nothing of it is asked for any more."""
         if terminal.is_over and terminal.is_released:
             self._close(terminal)
-            os.close(terminal.file_fd)
             self._known.pop(terminal.id, None)
 
     def _close(self, terminal: Terminal) -> None:
