@@ -268,7 +268,8 @@ class Fold(Protocol):
 
     def finish(self, fact: Fact) -> Fact:
         """Complete a `serve` or `ask` fact by what only the world knows: a request that is served here becomes the
-        `say` of its reply, paths become real paths. Done again after a crash before the commit. May block.
+        `say` of its reply, an ask of what is out of the question that of its refusal, paths become real paths. Done
+        again after a crash before the commit. May block.
         """
 
     def release(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from graphd.children.acp.driver import AcpDriver
 from graphd.children.driver import Driver, Fact, Fold, Order, Report
 from graphd.children.journal import Decoder, Header, Record
-from graphd.children.keeping.files import IN, OUT, RECORD, VERSION
+from graphd.children.keeping.files import IN, NOTE, OUT, RECORD, TERMINAL_NOTE, VERSION
 from graphd.children.run import KeptRun
 from graphd.core.talk import Line, render
 from tests.kit.kept import PROGRAMS, Heard, make_order
@@ -171,8 +171,8 @@ class Tape:
     def flush(self) -> None:
         """Write the rows that the journal lacks."""
         while self.written < len(self.core.rows):
-            self._record(IN, self.core.rows[self.written].encode() + b"\n")
             self.written += 1
+            self._take(self._record(IN, self.core.rows[self.written - 1].encode() + b"\n"))
 
     def agent(self, *messages: dict[str, Any]) -> list[Fact]:
         """Each message is one line; all of them come in one record."""
@@ -180,14 +180,27 @@ class Tape:
 
     def raw(self, part: bytes) -> list[Fact]:
         """Raw bytes of stdout. Answers the facts that they make."""
-        facts = self._record(OUT, part)
+        done = self._take(self._record(OUT, part))
+        self.flush()
+        return done
+
+    def note(self, **content: Any) -> list[Fact]:
+        """What the keeper says of a terminal."""
+        return self.noted(TERMINAL_NOTE + json.dumps(content).encode())
+
+    def noted(self, payload: bytes) -> list[Fact]:
+        """The same, as its bytes."""
+        done = self._take(self._record(NOTE, payload))
+        self.flush()
+        return done
+
+    def _take(self, facts: list[Fact]) -> list[Fact]:
         if any(fact.kind == "candidate" for fact in facts):
             self.fold.keep()
         done = [self.fold.finish(fact) for fact in facts]
         for fact in done:
             self.facts.append(fact)
             self.core.commit(fact)
-        self.flush()
         return done
 
     def update(self, kind: str, /, session: str = "s1", **more: Any) -> list[Fact]:

@@ -8,7 +8,8 @@ import pytest
 from graphd.children.acp.driver import AcpDriver
 from graphd.children.driver import Fact, PromptRefused
 from graphd.children.journal import Decoder, Header, Record
-from graphd.children.keeping.files import IN
+from graphd.children.keeping.files import IN, NOTE, OUT
+from graphd.children.keeping.output import OFFSET
 from graphd.children.sink import CaptureShort
 from tests.kit.acp import EXIT, Core, Tape, acp_order, allow, reject
 
@@ -30,6 +31,7 @@ def conversation(tmp_path: Path) -> Tape:
     made.update("tool_call", session="old", toolCallId="t1", kind="edit", title="Write")
     made.ask()
     made.agent({"id": 8, "method": "fs/read_text_file", "params": {"path": str(tmp_path / "a.txt")}})
+    terminals(made)
     made.text("thinking of it", session="old")
     made.stop("max_tokens")
     made.text("no JSON", session="old")
@@ -52,9 +54,27 @@ def conversation(tmp_path: Path) -> Tape:
     return made
 
 
+def terminals(made: Tape) -> None:
+    """One that runs, is waited for, read and released; one that is rejected; one that can't be run."""
+    (made.order.folder / "terminal.t1").write_bytes(OFFSET.pack(0) + "né".encode())
+    made.agent({"id": 20, "method": "terminal/create", "params": {"command": "make"}})
+    made.note(id="t1", event="started", pid=1)
+    for number, what in enumerate(("wait_for_exit", "output", "kill"), 21):
+        made.agent({"id": number, "method": f"terminal/{what}", "params": {"terminalId": "t1"}})
+    made.note(id="t1", event="exited", code=None, signal=15)
+    for number, what in enumerate(("wait_for_exit", "output", "release", "output"), 31):
+        made.agent({"id": number, "method": f"terminal/{what}", "params": {"terminalId": "t1"}})
+    made.core.decide = reject
+    made.agent({"id": 41, "method": "terminal/create", "params": {"command": "rm -rf x"}})
+    made.core.decide = allow
+    made.agent({"id": 42, "method": "terminal/create", "params": {"command": "no", "args": ["x"], "cwd": "/etc"}})
+    made.agent({"id": 43, "method": "terminal/create", "params": {"command": "no", "args": ["x"]}})
+    made.note(id="t4", event="failed", message="no: not there")
+
+
 def by_key(fact: Fact) -> str | None:
     """The decisions of `conversation`: they are committed, so a crash does not change them."""
-    return reject(fact) if fact.content["key"] == "7 " else allow(fact)
+    return reject(fact) if fact.content["key"] in ("7 ", "terminal:41") else allow(fact)
 
 
 def refold(made: Tape, records: list[Record]) -> tuple[Core, int]:
@@ -92,9 +112,10 @@ def test_facts_do_not_depend_on_how_the_bytes_came(tmp_path: Path) -> None:
     again = Tape(made.order, rounds=made.core.rounds)
     again.core.decide = by_key
     for record in made.records():
-        if record.kind != IN:
-            for at in range(len(record.payload)):
-                again.raw(record.payload[at : at + 1])
+        for at in range(len(record.payload) if record.kind == OUT else 0):
+            again.raw(record.payload[at : at + 1])
+        if record.kind == NOTE:
+            again.noted(record.payload)
     assert [(f.kind, f.content) for f in again.facts] == [(f.kind, f.content) for f in made.facts]
     assert again.core.rows == made.core.rows
 
@@ -104,8 +125,10 @@ def test_a_trim_at_every_record_loses_no_fact(tmp_path: Path) -> None:
     whole = conversation(tmp_path)
     made = Tape(whole.order, decide=by_key, rounds=whole.core.rounds)
     for record in whole.records():
-        for at in range(0, len(record.payload) if record.kind != IN else 0, 90):  # lines over the borders of records
+        for at in range(0, len(record.payload) if record.kind == OUT else 0, 90):  # lines over the borders of records
             made.raw(record.payload[at : at + 90])
+        if record.kind == NOTE:
+            made.noted(record.payload)
     records = made.records()
     assert len(records) > 40
     for count in range(1, len(records)):

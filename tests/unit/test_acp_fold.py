@@ -21,7 +21,7 @@ def test_a_plain_turn_from_its_first_line_to_its_result(tmp_path: Path) -> None:
     first = made.sent()[0]
     assert (first["id"], first["method"], first["params"]["protocolVersion"]) == (0, "initialize", 1)
     assert first["params"]["clientCapabilities"] == {
-        "fs": {"readTextFile": True, "writeTextFile": True}, "terminal": False,
+        "fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True,
     }  # fmt: skip
     made.open()
     opened = made.last("session/new")["params"]

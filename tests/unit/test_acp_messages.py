@@ -117,7 +117,7 @@ def test_an_ask_that_is_taken_back_is_gone_and_answered(tmp_path: Path) -> None:
 
 
 def test_every_request_is_answered_unknown_ones_too(tmp_path: Path) -> None:
-    made = tape(tmp_path).open()
+    made = tape(tmp_path, quirks=Quirks(runs_commands=False)).open()
     for key, method in enumerate(("craft/drainMidTurnQueue", "terminal/create", "_x/y", "elicitation/create"), 500):
         made.agent({"id": key, "method": method, "params": {"a": 1}})
         assert made.sent()[-1] == {

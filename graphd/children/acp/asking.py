@@ -6,7 +6,7 @@ Drivers, People; research agents.md §9.
 
 from typing import Any
 
-from graphd.children.acp import files, lines
+from graphd.children.acp import files, lines, terminals
 from graphd.children.acp.permission import ask, tool_facts
 from graphd.children.acp.state import Made, State
 from graphd.children.acp.updates import HARMLESS_KINDS, told
@@ -15,6 +15,7 @@ from graphd.children.driver import Order
 from graphd.core.talk import Line
 
 KEYS_LIMIT = 4096
+GRANTED_LIMIT = 32
 
 
 def say(line: Line) -> Made:
@@ -30,6 +31,8 @@ def requested(state: State, message: dict[str, Any]) -> list[Made]:
     if method in files.METHODS:
         state.has_acted = state.has_acted or method == "fs/write_text_file"
         return [("serve", {"id": key, "method": method, "params": params})]
+    if method in terminals.METHODS and state.offers_terminals:
+        return terminals.requested(state, key, method, params)
     unknown = {"kind": "unknown", "update": {"method": bounded(str(method), 200), "params": bounded(params)}}
     return [("item", unknown), say(lines.refusal(key, lines.METHOD_NOT_FOUND, "Method not found"))]
 
@@ -46,13 +49,18 @@ def notified(state: State, order: Order, message: dict[str, Any]) -> list[Made]:
 
 def answered(state: State, reply: dict[str, Any]) -> None:
     """We answered a request of the agent: the line is in the journal."""
+    if "error" in reply:
+        terminals.refused(state, key_of(reply.get("id")))
     key = _open_key(state, key_of(reply.get("id")))
     if key is None:
         return
-    options = mapping(state.asks.pop(key).get("options"))
+    ask = state.asks.pop(key)
     outcome = mapping(mapping(reply.get("result")).get("outcome"))
-    if str(options.get(str(outcome.get("optionId")))).startswith("reject") and state.turn is not None:
+    chosen = str(mapping(ask.get("options")).get(str(outcome.get("optionId"))))
+    if (chosen.startswith("reject") or "terminal" in ask) and state.turn is not None:
         state.turn.was_rejected = True
+    if chosen.startswith("allow") and "command" in ask:
+        state.granted = [*state.granted, ask["command"]][-GRANTED_LIMIT:]
 
 
 def withdraw_all(state: State) -> list[Made]:
@@ -81,6 +89,8 @@ def _permission(state: State, key: str, params: dict[str, Any]) -> list[Made]:
     if content["action"]["toolKind"] not in HARMLESS_KINDS:
         state.has_acted = True
     state.asks[key] = {"options": {option["id"]: option["kind"] for option in content["options"]}}
+    if content["action"]["toolKind"] == "execute" and "command" in content["action"]:
+        state.asks[key]["command"] = content["action"]["command"]
     return [("ask", content)]
 
 
@@ -89,9 +99,11 @@ def _taken_back(state: State, key: str) -> list[Made]:
     if found is None:
         return []
     del state.asks[found]
-    return [("ask_gone", {"key": found}), say(lines.refusal(found, lines.TAKEN_BACK, "Request cancelled"))]
+    refusal = lines.refusal(found.removeprefix(lines.TERMINAL_ASK), lines.TAKEN_BACK, "Request cancelled")
+    return [("ask_gone", {"key": found}), say(refusal)]
 
 
 def _open_key(state: State, key: str) -> str | None:
     """The open ask with this id."""
-    return next((open_key for open_key in state.asks if open_key.rstrip() == key), None)
+    wanted = (key, lines.TERMINAL_ASK + key)
+    return next((open_key for open_key in state.asks if open_key.rstrip() in wanted), None)

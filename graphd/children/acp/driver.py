@@ -26,7 +26,12 @@ class AcpDriver:
     def prompt(self, order: Order) -> tuple[Line, ...]:
         """`initialize`; the fold says the rest, as the answers come."""
         writes_files = order.permissions != "read"
-        return (lines.initialize(reads_files=order.quirks.reads_files, writes_files=writes_files),)
+        quirks = order.quirks
+        return (
+            lines.initialize(
+                reads_files=quirks.reads_files, writes_files=writes_files, runs_commands=quirks.runs_commands
+            ),
+        )
 
     def answer(self, key: str, option: str | None, text: str | None) -> tuple[Line, ...]:
         """The option's id as the agent gave it; None is `cancelled`. A permission takes no text."""

@@ -12,14 +12,26 @@ from typing import Any, Final
 
 from graphd.base.failpoints import failpoint
 from graphd.base.text import t
-from graphd.children.acp import asking, capture, files, lines, opening, state, turns, wire
+from graphd.children.acp import (
+    asking,
+    capture,
+    files,
+    lines,
+    opening,
+    state,
+    terminal_serving,
+    terminals,
+    turns,
+    wire,
+)
 from graphd.children.acp.permission import with_real_paths
 from graphd.children.acp.state import Made
 from graphd.children.driver import Due, Ending, Fact, Order
 from graphd.children.journal import Line as Said
 from graphd.children.journal import Lines, Record
-from graphd.children.keeping.files import IN, OUT
+from graphd.children.keeping.files import IN, NOTE, OUT, TERMINAL_NOTE
 from graphd.children.results import exit_reason
+from graphd.core.talk import Line
 
 LINE_LIMIT: Final = wire.LINE_LIMIT
 
@@ -67,8 +79,10 @@ class AcpFold:
             return []
         facts: list[Fact] = []
         if record.kind == IN:
-            self._sent(record)
+            facts = _placed(record.end, self._sent(record))
             self._state.in_count = record.in_seq + 1
+        elif record.kind == NOTE and record.payload.startswith(TERMINAL_NOTE):
+            facts = _placed(record.end, terminals.noted(self._state, record.payload))
         elif record.kind == OUT:
             facts = [fact for line in self._lines.feed(record) for fact in self._said(line)]
             self._state.out_bytes = record.out_offset + len(record.payload)
@@ -95,13 +109,24 @@ class AcpFold:
         return True
 
     def finish(self, fact: Fact) -> Fact:
-        """Serve a file request inside the folder of the node; make the paths of an ask real ones."""
+        """Serve a request for a file or a terminal inside the folder of the node; make the paths of an ask real ones.
+        The ask of a command that is to run elsewhere becomes its refusal.
+        """
         if fact.kind == "serve":
-            line = files.serve(fact.content, self._order.cwd, may_write=self._order.permissions != "read")
-            return replace(fact, kind="say", content={"message": line.message, "isRequest": line.is_request})
+            return _said_instead(fact, self._served(fact.content))
         if fact.kind == "ask":
-            return replace(fact, content=with_real_paths(fact.content, self._order.cwd))
+            content = with_real_paths(fact.content, self._order.cwd)
+            if not content["key"].startswith(lines.TERMINAL_ASK):
+                return replace(fact, content=content)
+            key = content["key"].removeprefix(lines.TERMINAL_ASK)
+            refusal = terminal_serving.refused_folder(key, content["action"]["paths"][0], self._order.cwd)
+            return replace(fact, content=content) if refusal is None else _said_instead(fact, refusal)
         return fact
+
+    def _served(self, request: dict[str, Any]) -> Line:
+        if request["method"].startswith("terminal/"):
+            return terminal_serving.serve(request, self._order)
+        return files.serve(request, self._order.cwd, may_write=self._order.permissions != "read")
 
     def release(self) -> int:
         """Write down the state; the journal up to here is needed no more."""
@@ -122,12 +147,12 @@ class AcpFold:
 
     # --- lines of both sides --------------------------------------------------------------------------------------
 
-    def _sent(self, record: Record) -> None:
-        """What went to the agent, by whichever daemon."""
+    def _sent(self, record: Record) -> list[Made]:
+        """What went to the agent, or to its keeper, by whichever daemon."""
         try:
             message = wire.mapping(json.loads(record.payload))
         except ValueError:
-            return
+            return []
         method = message.get("method")
         if method is None:
             asking.answered(self._state, message)
@@ -136,15 +161,21 @@ class AcpFold:
             self._state.pending[key] = {"method": method, "atNs": record.at_ns}
             if method == "session/prompt":
                 turns.began(self._state, int(message["id"]))
+            elif method == "initialize":
+                offered = wire.mapping(wire.mapping(message.get("params")).get("clientCapabilities"))
+                self._state.offers_terminals = offered.get("terminal") is True
+        elif method == "graphd/terminal/allow":
+            return terminals.allowed(self._state, message["params"]["key"])
         elif method == "session/cancel" and self._state.turn is not None:
             self._state.turn.was_cancelled = True
+        return []
 
     def _said(self, line: Said) -> list[Fact]:
         messages = wire.messages(line.text)
         made = [fact for message in messages for fact in self._read(message)]
         if not messages and line.text.strip():
             made = _noise(line.text)
-        return [Fact(line.end, index, kind, content) for index, (kind, content) in enumerate(made)]
+        return _placed(line.end, made)
 
     def _read(self, message: dict[str, Any]) -> list[Made]:
         if not isinstance(message.get("method"), str):
@@ -169,6 +200,14 @@ class AcpFold:
         made = turns.ended(self._state, self._order, response)
         self._is_kept = not any(kind == "candidate" for kind, _ in made)
         return made
+
+
+def _said_instead(fact: Fact, line: Line) -> Fact:
+    return replace(fact, kind="say", content={"message": line.message, "isRequest": line.is_request})
+
+
+def _placed(offset: int, made: list[Made]) -> list[Fact]:
+    return [Fact(offset, index, kind, content) for index, (kind, content) in enumerate(made)]
 
 
 def _noise(text: bytes) -> list[Made]:

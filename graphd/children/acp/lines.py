@@ -17,6 +17,10 @@ INVALID_PARAMS: Final = -32602
 NOT_FOUND: Final = -32002
 TAKEN_BACK: Final = -32800
 
+TERMINAL_ASK: Final = "terminal:"
+"""Before the id of a request, in the key of the ask whether its command may be run."""
+ALLOW: Final = "allow"
+
 NUDGE_REJECT: Final = (
     "Something you asked for was not allowed, and your turn ended there. Go on without it: finish what can be done "
     "another way, and end with your result. If nothing more can be done, say what is missing and why."
@@ -30,9 +34,9 @@ CONTINUE: Final = "Your turn was cut off by a limit. Go on where you stopped, an
 GO_ON: Final = "You were interrupted. Look at what is already done, go on from there, and end with your result."
 
 
-def initialize(*, reads_files: bool, writes_files: bool) -> Line:
-    """The first line. Terminals are not offered: nothing of ours could run them under the attempt's keeper."""
-    capabilities = {"fs": {"readTextFile": reads_files, "writeTextFile": writes_files}, "terminal": False}
+def initialize(*, reads_files: bool, writes_files: bool, runs_commands: bool) -> Line:
+    """The first line: what we do for the agent."""
+    capabilities = {"fs": {"readTextFile": reads_files, "writeTextFile": writes_files}, "terminal": runs_commands}
     client = {"name": "graphd", "title": "graphd", "version": __version__}
     return _request("initialize", protocolVersion=PROTOCOL_VERSION, clientCapabilities=capabilities, clientInfo=client)
 
@@ -93,9 +97,20 @@ def refusal(key: str, code: int, message: str) -> Line:
 
 
 def outcome(key: str, option: str | None) -> Line:
-    """The answer to a permission request: the chosen option's id, None for cancelled."""
+    """The answer to a permission request: the chosen option's id, None for cancelled. For a command of a terminal it
+    is the word to go on, or the refusal of its request.
+    """
+    if key.startswith(TERMINAL_ASK):
+        if option == ALLOW:
+            return control("allow", key=key)
+        return refusal(key.removeprefix(TERMINAL_ASK), INVALID_PARAMS, "this command may not be run here")
     chosen = {"outcome": "cancelled"} if option is None else {"outcome": "selected", "optionId": option}
     return reply(key, {"outcome": chosen})
+
+
+def control(what: str, **params: Any) -> Line:
+    """A line for the keeper, which its agent never gets: start, kill or release a terminal. `allow` is for the fold."""
+    return Line({"jsonrpc": "2.0", "method": f"graphd/terminal/{what}", "params": params})
 
 
 def _request(method: str, **params: Any) -> Line:

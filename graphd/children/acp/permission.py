@@ -38,7 +38,7 @@ def tool_facts(call: dict[str, Any]) -> dict[str, Any]:
     given = call.get("rawInput")
     if given not in (None, "", {}, []):
         facts["input"] = bounded(given, INPUT_LIMIT)
-        command = _command(given)
+        command = command_of(given)
         if command:
             facts["command"] = command
     own = _own_tool(call, facts.get("title", ""))
@@ -95,7 +95,8 @@ def _paths(call: dict[str, Any]) -> list[str]:
     return [path[:4096] for path in list(found)[:PATHS_LIMIT]]
 
 
-def _command(given: Any) -> str | None:
+def command_of(given: Any) -> str | None:
+    """The command line that a tool's input names, a script without the shell before it."""
     for name in _COMMAND_NAMES:
         value = mapping(given).get(name)
         if value and isinstance(value, list) and all(isinstance(part, str) for part in value):

@@ -23,6 +23,8 @@ class Quirks:
     """Keys into an update's `_meta`, and the value there: the turn failed, though it ends as `end_turn`."""
     reads_files: bool = True
     """It bears it that we offer to read files for it."""
+    runs_commands: bool = True
+    """It bears it that we offer to run commands for it."""
     own_texts: tuple[str, ...] = ()
     """Regular expressions of what the program itself says as if it were the model: kept out of results."""
     weather: tuple[str, ...] = ()

@@ -88,6 +88,13 @@ class State:
     asks: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Open asks of the agent: {options: {id: kind}}."""
     used_keys: dict[str, int] = field(default_factory=dict)
+    offers_terminals: bool = False
+    """We told the agent that we run commands for it."""
+    terminals: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What was asked for and is not gone: {key, argv, cwd, env, limit, command, exit, waits, isLive, isReleased}."""
+    terminal_count: int = 0
+    granted: list[str] = field(default_factory=list)
+    """Commands that were allowed when the agent asked, in this turn: each may be run in a terminal once, unasked."""
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
     tool_calls: int = 0
     tokens: int = 0

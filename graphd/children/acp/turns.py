@@ -32,6 +32,7 @@ def began(state: State, seq: int) -> None:
     """A prompt of ours is in the journal. A turn that it overtakes decides nothing any more."""
     if state.turn is not None:
         state.superseded.append(str(state.turn.seq))
+    state.granted = []  # what was allowed in the turn before is over with it
     kind, state.next_turn = state.next_turn, "round"
     if kind == "round":
         state.was_nudged = state.was_continued = False

@@ -42,7 +42,7 @@ class Agent:
         failpoint("keeper.spawn.before")
         self.pid = os.fork()
         if self.pid == 0:
-            _become(launch, (stdin, out, err), gate=gate, failed=failed, session_fd=session_fd)
+            become(launch, (stdin, out, err), gate=gate, failed=failed, session_fd=session_fd)
         failpoint("keeper.spawn.after")
         for fd in (stdin, out, err, gate, failed):
             os.close(fd)
@@ -106,8 +106,8 @@ class Agent:
             pass
 
 
-def _become(
-    launch: dict[str, Any], stdio: tuple[int, int, int], *, gate: int, failed: int, session_fd: int
+def become(
+    launch: dict[str, Any], stdio: tuple[int, int, int], *, gate: int, failed: int, session_fd: int = -1
 ) -> NoReturn:
     """In the child: own session, no inherited descriptor but its session's lock, default signals; wait at the gate,
     then exec.
@@ -130,6 +130,7 @@ def _become(
         os.chdir(launch["cwd"])
         os.execvpe(launch["argv"][0], launch["argv"], launch["env"])  # noqa: S606  its purpose
     except OSError as trouble:
-        os.write(failed, f"{trouble.filename or launch['argv'][0]}: {trouble.strerror}".encode())
+        name = trouble.filename if isinstance(trouble.filename, str) else launch["argv"][0]  # bytes: one of PATH's
+        os.write(failed, f"{name}: {trouble.strerror}".encode())
     finally:
         os._exit(127)

@@ -2,7 +2,7 @@
 
 | call | facts | does |
 | --- | --- | --- |
-| `append` | seq, line | gives the agent a line, if it is the next one |
+| `append` | seq, line | gives the agent a line, if it is the next one; a control line is for the keeper ([terminals]) |
 | `trim` | upTo | drops the journal's records up to there |
 | `status` | | where it stands, and the pids alive |
 | `holdSession` | path | gives the lock that the tree holds the name of the session that was opened |
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from graphd.children.keeping.files import IN
 from graphd.children.keeping.points import failpoint
+from graphd.children.keeping.terminals import CONTROL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +59,11 @@ def append(keeper: Keeper, call: dict[str, Any]) -> dict[str, Any]:
         keeper.journal.append(IN, line + b"\n")
     except OSError:
         return {"code": "full", "inCount": count}
-    keeper.agent.waiting += line + b"\n"
-    keeper.feed()
+    if line.startswith(CONTROL):
+        keeper.terminals.take(line)
+    else:
+        keeper.agent.waiting += line + b"\n"
+        keeper.feed()
     keeper.peers.push()
     keeper.note_tree()
     return {"taken": True, "inCount": keeper.journal.in_count}

@@ -27,6 +27,8 @@ RECORD: Final = struct.Struct("<BBIQ")
 OUT: Final = ord("o")
 IN: Final = ord("i")
 NOTE: Final = ord("n")
+TERMINAL_NOTE: Final = b"t"
+"""What a note of a terminal begins with; JSON follows: {id, event, …}."""
 ERR_NOTE: Final = struct.Struct("<cQI")
 """`e`, offset in the whole of stderr, length: where these bytes of stderr fell among the other records."""
 

@@ -14,15 +14,16 @@ import os
 import resource  # noqa: F401  wait4 imports it, at its first call: our library may be gone by then
 import time
 
-from graphd.base.plain_json import decode
+from graphd.base.plain_json import decode, encode
 from graphd.children.keeping.agent import Agent
 from graphd.children.keeping.calls import take
-from graphd.children.keeping.files import ERR_NOTE, NOTE, OUT, VERSION, ErrRing, Journal, sync, write_new
+from graphd.children.keeping.files import ERR_NOTE, NOTE, OUT, TERMINAL_NOTE, VERSION, ErrRing, Journal, sync, write_new
 from graphd.children.keeping.loop import READ, WRITE, Loop
 from graphd.children.keeping.peers import Peer, Peers
 from graphd.children.keeping.points import arm, failpoint
 from graphd.children.keeping.session import SessionLock
 from graphd.children.keeping.sibling import become_subreaper, start_sibling
+from graphd.children.keeping.terminals import Terminals
 from graphd.children.keeping.tree import Seen, below, glance_below, look_at, signal_exactly
 
 TYPE_CHECKING = False
@@ -49,6 +50,7 @@ class Keeper:
         self.launch = launch
         self.loop = Loop()
         self.session = SessionLock()
+        self.terminals = Terminals(self)
         self.phase = "running"  # running, draining, ending, ended
         self.stalled: str | None = None  # limit, disk
         self.ended_by: str | None = None  # linger, signal: who ended the tree, where it was us
@@ -214,6 +216,11 @@ class Keeper:
         if self.agent.closes_stdin:
             self.agent.close_stdin()
 
+    def note_terminal(self, terminal: str, event: str, **facts: Any) -> None:
+        """What became of a terminal. After the record nobody reads on."""
+        if self.phase != "ended":
+            self.record(NOTE, TERMINAL_NOTE + encode({"id": terminal, "event": event, **facts}))
+
     # --- the end of the tree --------------------------------------------------------------------------------------
 
     def tree(self) -> list[Seen]:
@@ -250,6 +257,8 @@ class Keeper:
                 break
             if pid == self.agent.pid:
                 self.on_agent_exit(os.waitstatus_to_exitcode(status), usage)
+            else:
+                self.terminals.reaped(pid, os.waitstatus_to_exitcode(status))
         self.check_empty()
 
     def on_agent_exit(self, code: int, usage: Any) -> None:

@@ -12,9 +12,10 @@ Usage: fake_acp_agent.py SCRIPT (or the variable FAKE_ACP_SCRIPT). Standard libr
 - `turns`: a list of turns, each a list of steps; a session's n-th prompt plays the n-th, the last one again and again.
 
 Steps: `say, think, tool, update` (raw), `notify`, `line` (raw text), `bytes` (hex), `ask` (permission), `request`,
-`respond` (raw), `mcp` ({tool, arguments}, of the session's MCP server), `effect` (done once: a line of the trace),
-`files` ({name: text, or null to delete it}, where it stands), `wait` s, `until` (a file is there), `until_cancel`,
-`stderr` bytes, `flood` updates, `child` (leaves a process), `die` (signal or "mid_line" or exit code), `stop` (a stop
+`respond` (raw), `terminal` (a command that we are asked to run, `then` wait_for_exit, output, …; `on_terminal`),
+`mcp` ({tool, arguments}, of the session's MCP server), `effect` (done once: a line of the trace), `files` ({name: text,
+or null to delete it}, where it stands), `wait` s, `until` (a file is there), `until_cancel`, `stderr` bytes, `flood`
+updates, `child` (leaves a process), `die` (signal or "mid_line" or exit code), `stop` (a stop
 reason, {"result"} or {"error"}); `after`: steps behind the response.
 """
 
@@ -91,6 +92,7 @@ class Agent:
         self.cancelled = threading.Event()
         self.turn: threading.Thread | None = None
         self.servers: list[dict[str, Any]] = []
+        self.terminals: dict[str, Any] = {}
         self.mcp: subprocess.Popen[bytes] | None = None
 
     # --- what comes in
@@ -315,6 +317,21 @@ class Agent:
     def do_request(self, _session: Session, message: dict[str, Any]) -> None:
         reply = self.call(message.get("id"), message["method"], message.get("params"))
         trace(did="request", method=message["method"], reply=reply.get("result", reply.get("error")))
+
+    def do_terminal(self, session: Session, params: dict[str, Any]) -> None:
+        """A command of ours: created, kept under `as`, then what `then` says, in order."""
+        params = dict(params)
+        name, then = params.pop("as", "last"), params.pop("then", [])
+        reply = self.call(None, "terminal/create", {"sessionId": session.id, **params})
+        self.terminals[name] = reply.get("result", {}).get("terminalId")
+        trace(did="terminal", name=name, reply=reply.get("result", reply.get("error")))
+        for what in then if self.terminals[name] else []:
+            self.do_on_terminal(session, {"as": name, "what": what})
+
+    def do_on_terminal(self, session: Session, step: dict[str, Any]) -> None:
+        name, what = step["as"], step["what"]
+        reply = self.call(None, f"terminal/{what}", {"sessionId": session.id, "terminalId": self.terminals[name]})
+        trace(did=what, name=name, reply=reply.get("result", reply.get("error")))
 
     def do_ask(self, session: Session, params: dict[str, Any]) -> None:
         """A permission; on an allow its `effect` is done, on a reject the turn goes on or ends."""
