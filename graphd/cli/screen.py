@@ -78,6 +78,17 @@ class Screen:
             self._draw()
             self._paper.close()
 
+    def rest(self) -> None:
+        """Give the terminal away for a while."""
+        if self._paper is not None:
+            self._paper.close()
+
+    def go_on(self) -> None:
+        """Draw again, below what was written meanwhile."""
+        if self._paper is not None:
+            self._paper.open()
+            self._draw()
+
     def above(self, *lines: str) -> None:
         """Say lines that stay: they go into the terminal's scrollback, and the tree goes on below them."""
         if self._paper is not None and lines:
