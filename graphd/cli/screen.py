@@ -211,6 +211,7 @@ def _clipped(text: str, cells: int) -> str:
 
 def flowed(text: str, width: int) -> list[str]:
     """A question on few lines: its answers, each behind three spaces, are kept whole before its words are."""
+    text = " ".join(text.split("\n"))
     if cell_len(text) <= width:
         return [text]
     head, *answers = text.split("   ")
