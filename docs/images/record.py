@@ -17,9 +17,11 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
 from graphd.cli.following import Follower, Wishes
+from graphd.cli.keymap import keys_of
 from graphd.cli.screen import Screen
+from graphd.cli.steering import Face
 
-COLUMNS, ROWS = 100, 16
+COLUMNS, ROWS = 100, 18
 DARK = TerminalTheme(
     (24, 26, 31),
     (220, 223, 228),
@@ -48,6 +50,7 @@ class Camera(Screen):
         talking = sum(bool(activity.get(slug, {}).get("lastLine")) for slug in running)
         worth = 4 * talking + 3 * min(len(running), 3) + 3 * min(states.count("achieved"), 4)
         if running and worth > self.best[0]:
+            self.face = Face(selected=running[0], keys=keys_of(snapshot, running[0]))
             self.best = (worth, self.frame(snapshot))
 
 

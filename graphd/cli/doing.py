@@ -5,9 +5,12 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+
 from graphd.base.text import t
 from graphd.cli.differing import beside, patch_lines
 from graphd.cli.exits import CommandRefused
+from graphd.cli.options import colour
 from graphd.cli.past import why_lines
 from graphd.cli.printed import observed
 from graphd.cli.speech import say
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 Wire = dict[str, Any]
 LINES_AT_ONCE: Final = 200
 """Of a patch, and of what a node printed within one beat."""
+HELD_CHARS: Final = 1 << 20
+"""Of a line that does not end, and of what came within one beat."""
 BEAT_S: Final = 0.125
 
 
@@ -42,7 +47,7 @@ class Doing:
 
     def ask(self, text: str) -> None:
         """A question below the tree."""
-        self._screen.ask(text)
+        self._screen.ask(harmless(text))
 
     def send(self, verb: str, **params: Any) -> None:
         """A verb of the graph, applied once."""
@@ -77,7 +82,8 @@ class Doing:
         if what == "why":
             lines = [line for why in found for line in why_lines(node, why)]
         else:
-            lines = [*beside(found), *patch_lines(found)]
+            patch = patch_lines(found)
+            lines = [*beside(found), *(patch if colour() else map(click.unstyle, patch))]
             more = len(lines) - LINES_AT_ONCE
             if more > 0:
                 rest = t("… {count} more lines:", count=more)
@@ -93,7 +99,7 @@ class Doing:
             self._following = self._begin(self._printed(node))
 
     async def _printed(self, node: str) -> None:
-        lines = _Lines(f"graphd logs {node} --graph {short_id(self._graph)}")
+        lines = Lines(f"graphd logs {node} --graph {short_id(self._graph)}")
         self._screen.above(_rule(f"output {node}"))
         reading = asyncio.create_task(self._read(node, lines))
         try:
@@ -109,34 +115,36 @@ class Doing:
             await asyncio.gather(reading, return_exceptions=True)
             self._ended(node)
 
-    async def _read(self, node: str, lines: "_Lines") -> None:
+    async def _read(self, node: str, lines: "Lines") -> None:
         async for item in observed(self._workspace, self._graph, node, attempt=None, follow=True):
             lines.add(item.get("text") or "")
 
 
-class _Lines:
-    """Text in pieces becomes whole lines; of a flood within one beat the last ones, and how many were left out."""
+class Lines:
+    """Text in pieces becomes whole lines; of a flood within one beat the last ones. `whole`: where all of it is."""
 
     def __init__(self, whole: str) -> None:
         self._whole = whole
         self._held = ""
+        self._is_cut = False
 
     def add(self, text: str) -> None:
+        """More of it."""
         self._held += text
+        if len(self._held) > HELD_CHARS:
+            self._held, self._is_cut = self._held[-HELD_CHARS:], True
 
     def take(self, *, is_all: bool = False) -> list[str]:
+        """The lines that are whole by now; at the end the last one too."""
         text, mark, rest = self._held.rpartition("\n")
         if is_all:
             text, mark, rest = self._held.rstrip("\n"), self._held, ""
-        self._held = rest
         if not mark:
             return []
         lines = harmless(text).split("\n")
-        more = len(lines) - LINES_AT_ONCE
-        if more <= 0:
-            return lines
-        skipped = t("… {count} lines are left out:", count=more)
-        return [f"{say(skipped)} {self._whole}", *lines[-LINES_AT_ONCE:]]
+        is_cut, self._held, self._is_cut = self._is_cut or len(lines) > LINES_AT_ONCE, rest, False
+        left_out = [f"{say(t('… some is left out:'))} {self._whole}"] if is_cut else []
+        return [*left_out, *lines[-LINES_AT_ONCE:]]
 
 
 def _rule(title: str) -> str:

@@ -86,7 +86,7 @@ class Follower:
         watching = asyncio.create_task(self._watch())
         try:
             if self._has_keys():
-                self._keyboard.enter_context(single_keys(self._pressed))
+                self._keyboard.enter_context(single_keys(self._pressed, **self._around_a_stop()))
             with self._signals():
                 waited: set[asyncio.Future[Any]] = {watching, self._left}
                 await asyncio.wait(waited, timeout=self._wishes.left_s, return_when=asyncio.FIRST_COMPLETED)
@@ -309,6 +309,12 @@ class Follower:
         )  # fmt: skip
         steering = Steering(doing, self._view.face)
         return steering
+
+    def _around_a_stop(self) -> dict[str, Any]:
+        from graphd.cli.screen import Screen
+
+        screen = self._view
+        return {"stops": screen.rest, "goes_on": screen.go_on} if isinstance(screen, Screen) else {}
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)

@@ -29,7 +29,7 @@ class Keys:
         if not always:
             return []
         kept = sum(cell_len(text.plain) for text in always)
-        rows = [Text(" ↑↓" if self._is_unicode else " j k", style="bold cyan", no_wrap=True, overflow="crop")]
+        rows = [_line(Text.assemble((" ↑↓" if self._is_unicode else " j k", "bold cyan")))]
         for at, text in enumerate([*shown, *always]):
             left = self._width - cell_len(rows[-1].plain) - cell_len(text.plain)
             begins_row = left < 0 and len(rows) < _ROWS
@@ -39,12 +39,12 @@ class Keys:
             if is_last_row and at < len(shown) and left < kept:
                 continue
             if begins_row:
-                rows.append(Text(no_wrap=True, overflow="crop"))
+                rows.append(_line(Text()))
             rows[-1].append_text(text)
         return rows
 
     def _shown(self, key: Key) -> Text:
-        return Text.assemble("  ", (self._name(key), "bold cyan"), " ", (say(key.label), "bright_black"))
+        return Text.assemble("  ", (self._name(key), "bold cyan"), f" {say(key.label)}")
 
     def _name(self, key: Key) -> str:
         return _NAMES.get(key.key, key.key) if self._is_unicode else key.key

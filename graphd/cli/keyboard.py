@@ -7,6 +7,7 @@ import asyncio
 import codecs
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -73,9 +74,16 @@ def _length(text: str) -> int:
 
 
 @contextlib.contextmanager
-def single_keys(pressed: Callable[[str], None]) -> Iterator[None]:
-    """Give each key to `pressed`, on the loop; afterwards the terminal is as it was."""
-    import signal
+def single_keys(
+    pressed: Callable[[str], None],
+    *,
+    stops: Callable[[], None] | None = None,
+    goes_on: Callable[[], None] | None = None,
+) -> Iterator[None]:
+    """Give each key to `pressed`, on the loop; afterwards the terminal is as it was.
+
+    Where the process is stopped (Ctrl-Z), the shell has its terminal meanwhile: `stops` comes before, `goes_on` after.
+    """
     import termios
     import tty
 
@@ -92,16 +100,28 @@ def single_keys(pressed: Callable[[str], None]) -> Iterator[None]:
         tty.setcbreak(descriptor, termios.TCSANOW)
         _tell(_BRACKET_ON)
 
+    def end() -> None:
+        _tell(_BRACKET_OFF)
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+    def stop() -> None:
+        end()
+        if stops is not None:
+            stops()
+        signal.raise_signal(signal.SIGSTOP)
+        begin()
+        if goes_on is not None:
+            goes_on()
+
     begin()
     loop.add_reader(descriptor, take)
-    loop.add_signal_handler(signal.SIGCONT, begin)  # the shell took the terminal meanwhile
+    loop.add_signal_handler(signal.SIGTSTP, stop)
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGCONT)
+        loop.remove_signal_handler(signal.SIGTSTP)
         loop.remove_reader(descriptor)
-        _tell(_BRACKET_OFF)
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        end()
 
 
 def _tell(sequence: str) -> None:

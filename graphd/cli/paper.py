@@ -21,7 +21,8 @@ class Paper:
         self._width = 0
 
     def open(self) -> None:
-        """Hide the cursor."""
+        """Hide the cursor; the next frame begins where the cursor is."""
+        self._lines, self._cells = [], []
         self._write(_HIDE)
 
     def close(self) -> None:

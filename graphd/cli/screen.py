@@ -78,6 +78,17 @@ class Screen:
             self._draw()
             self._paper.close()
 
+    def rest(self) -> None:
+        """Give the terminal away for a while."""
+        if self._paper is not None:
+            self._paper.close()
+
+    def go_on(self) -> None:
+        """Draw again, below what was written meanwhile."""
+        if self._paper is not None:
+            self._paper.open()
+            self._draw()
+
     def above(self, *lines: str) -> None:
         """Say lines that stay: they go into the terminal's scrollback, and the tree goes on below them."""
         if self._paper is not None and lines:
@@ -200,6 +211,7 @@ def _clipped(text: str, cells: int) -> str:
 
 def flowed(text: str, width: int) -> list[str]:
     """A question on few lines: its answers, each behind three spaces, are kept whole before its words are."""
+    text = " ".join(text.split("\n"))
     if cell_len(text) <= width:
         return [text]
     head, *answers = text.split("   ")

@@ -80,6 +80,8 @@ def harmless(text: str) -> str:
 
     Line breaks and tabs stay. Text of children is data (execution.md, Secrets and text).
     """
+    if text.isprintable():
+        return text
     bare = _ESCAPES.sub("", text)
     return "".join(c for c in bare if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf") or c == "\u200d")
 

@@ -31,6 +31,7 @@ class Terminal:
         os.close(slave)
         self.master = master
         self._seen = 0
+        self.pid = self._command.pid
         self.text = ""
         self.raw = ""
 
@@ -53,6 +54,11 @@ class Terminal:
             self._read(0.1)
         self._read(0)
         return self._command.returncode
+
+    def drain(self) -> None:
+        """All that it wrote so far."""
+        while select.select([self.master], [], [], 0.3)[0]:
+            self._read(0)
 
     def close(self) -> None:
         if self._command.poll() is None:

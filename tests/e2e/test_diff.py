@@ -123,3 +123,21 @@ def test_where_there_is_no_tree_it_says_so(workspace: Workspace) -> None:
     script = refused(workspace, "b")
     assert script["code"] == "notSupported"
     assert refused(workspace, "d")["code"] == refused(workspace, "a@7")["code"] == "notFound"
+
+
+def test_a_key_of_the_live_tree_shows_it_above_the_tree_without_colour_where_none_is_wanted(
+    workspace: Workspace,
+) -> None:
+    repository(workspace)
+    go = workspace.base / "go"
+    AgentWorkspace(workspace, [WORK, {"until": str(go)}, {"say": "done"}])
+    (workspace.root / "w.yaml").write_text(ONE)
+    workspace.graphd("run", "w.yaml", "--yes", "--detach")
+    with at_terminal(workspace, "watch", "@last", NO_COLOR="1") as terminal:
+        terminal.until("d diff")
+        terminal.press("d")
+        terminal.until("── diff a ──")
+        terminal.until("+after")
+        go.touch()
+        assert terminal.end() == 0
+    assert "\x1b[32m" not in terminal.raw

@@ -1,7 +1,6 @@
 """The clients that docs/protocol.md and docs/how-to/scripts.md show do what the pages say."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -9,16 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.workspaces import ROOT, Workspace
-
-
-def block(page: str, language: str) -> str:
-    """The first code block of a language on a page."""
-    found = re.search(
-        rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
-    assert found is not None
-    return found[1]
+from tests.kit.documented import block
+from tests.kit.workspaces import Workspace
 
 
 def environment(workspace: Workspace) -> dict[str, str]:

@@ -2,9 +2,12 @@
 
 import fcntl
 import json
+import os
+import signal
 import struct
 import termios
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -248,3 +251,24 @@ def test_a_proposal_is_accepted_with_a_key(workspace: Workspace) -> None:
         gate.touch()
         assert terminal.end() == 0
     assert {node["state"] for node in agent.nodes().values()} == {"achieved"}
+
+
+def test_ctrl_z_gives_the_terminal_back_and_fg_goes_on_below(slow: Slow) -> None:
+    with at_terminal(slow.workspace, "watch", "@last") as terminal:
+        terminal.until("q detach")
+        terminal.press("\x1a")
+        until_state(terminal.pid, "T")
+        terminal.drain()
+        assert terminal.raw.rstrip().endswith("\x1b[?25h"), "its cursor is there for the shell"
+        assert termios.tcgetattr(terminal.master)[3] & termios.ECHO
+        os.kill(terminal.pid, signal.SIGCONT)
+        terminal.until("q detach")
+        terminal.press("q")
+        assert terminal.end() == 130
+
+
+def until_state(pid: int, state: str) -> None:
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != state:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -42,7 +42,7 @@ def test_a_session_of_emacs(workspace: Workspace) -> None:
     path.write_text(FLOW)
     root = Path(__file__).parents[2]
     set_up = workspace.base / "init.el"
-    set_up.write_text(block("how-to/editors.md", "elisp"))
+    set_up.write_text(block("docs/how-to/editors.md", "elisp"))
     program = workspace.base / "bin" / "graphd"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m graphd "$@"\n')

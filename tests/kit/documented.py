@@ -1,17 +1,16 @@
 """Blocks of code as the docs print them: tests run those, so that what a reader copies is what was tried."""
 
 import re
-from pathlib import Path
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+from tests.kit.workspaces import ROOT
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """All blocks of one language on a page of docs/, in order."""
-    return re.findall(rf"^```{language}\n(.*?)^```", (DOCS / page).read_text(), re.MULTILINE | re.DOTALL)
+    """All code blocks of one language on a page, in order."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def block(page: str, language: str) -> str:
-    """The only one."""
-    (found,) = blocks(page, language)
-    return found
+    """The first one."""
+    return blocks(page, language)[0]

@@ -5,7 +5,7 @@ import tomllib
 
 from tests.kit.documented import block, blocks
 
-PAGE = "how-to/editors.md"
+PAGE = "docs/how-to/editors.md"
 
 
 def test_the_lines_for_helix_name_a_server_and_use_it() -> None:

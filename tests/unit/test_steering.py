@@ -247,3 +247,4 @@ def test_the_answers_to_a_question_are_there_however_long_it_is(width: int) -> N
     for answer in ("1: Always", "2: Yes", "3: No", "s: for once"):
         assert any(answer in line for line in lines), answer
     assert flowed("short?   y: yes", 20) == ["short?   y: yes"]
+    assert flowed("two\nlines?   y: yes", 40) == ["two lines?   y: yes"]

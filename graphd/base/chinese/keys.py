@@ -45,7 +45,7 @@ TEXTS: Final[dict[str, str]] = {
     # what came of it
     "{verb} asked for": "已请求 {verb}",
     "… {count} more lines:": "… 还有 {count} 行：",
-    "… {count} lines are left out:": "… 略去 {count} 行：",
+    "… some is left out:": "… 略去了一部分：",
     "{node}: its output has ended": "{node}：输出已结束",
     # an open node
     "attempt {number}": "第 {number} 次尝试",

@@ -22,9 +22,10 @@ class Markup(str):
 
 def clean(text: str) -> str:
     """Text as a page may show it: what a terminal would show of it, without secrets."""
-    lines = text.replace("\r\n", "\n").split("\n") if "\r" in text else [text]
-    shown = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in lines)
-    return PLAIN.text(harmless(shown))
+    if "\r" in text:
+        lines = text.replace("\r\n", "\n").split("\n")
+        text = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in lines)
+    return PLAIN.text(harmless(text))
 
 
 def markup(child: str | None) -> str:
@@ -46,7 +47,10 @@ def tag(name: str, /, *children: str | None, **attributes: str | float | bool | 
         if value is None or value is False:
             continue
         word = key.rstrip("_").replace("_", "-")
-        written.append(word if value is True else f'{word}="{escape(clean(str(value)))}"')
+        if value is True:
+            written.append(word)
+        else:
+            written.append(f'{word}="{escape(clean(value)) if isinstance(value, str) else value}"')
     opened = " ".join(written)
     return Markup(f"<{opened}/>" if name in _EMPTY else f"<{opened}>{join(*children)}</{name}>")
 
