@@ -204,6 +204,10 @@ class Neovim:
 class Tmux(Neovim):
     """A Neovim in a terminal, whose colours can be kept."""
 
+    def __init__(self, workspace: Workspace, *, background: str = "dark", **options: Any) -> None:
+        self._colours = ["--cmd", f"set background={background} termguicolors"]
+        super().__init__(workspace, **options)
+
     def launch(self, argv: list[str], workspace: Workspace) -> None:
         """Start the process in a terminal of its own."""
         self._name = f"graphd-{uuid.uuid4().hex[:8]}"
@@ -211,7 +215,7 @@ class Tmux(Neovim):
         subprocess.run(
             [
                 "tmux", "-L", self._name, "-f", "/dev/null", "new-session", "-d", "-x", str(COLUMNS), "-y", str(LINES),
-                *argv,
+                *argv, *self._colours,
             ],
             env=environment, cwd=workspace.root, check=True, timeout=20,
         )  # fmt: skip

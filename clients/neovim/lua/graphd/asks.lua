@@ -48,7 +48,7 @@ end
 
 --- Every option once, then as a standing answer where it may be one.
 ---@param ask graphd.Ask
----@return {title: string, option: string, scope: string}[]
+---@return {title: string, option: string, scope: string, kind: string}[]
 function M.choices(ask)
   local covers = ask.rule or ''
   local titles = {
@@ -60,7 +60,7 @@ function M.choices(ask)
   for _, scope in ipairs(#ask.scopes > 0 and ask.scopes or { 'once' }) do
     for _, option in ipairs(ask.options) do
       local title = t(titles[scope] or '{answer}', { answer = option.label, covers = covers })
-      table.insert(made, { title = title, option = option.id, scope = scope })
+      table.insert(made, { title = title, option = option.id, scope = scope, kind = option.kind })
     end
   end
   return made
@@ -74,17 +74,31 @@ local function ask_text(session, ask)
   end)
 end
 
+--- Where the cursor stands at first: on what allows nothing.
+local function harmless(choices)
+  for number, one in ipairs(choices) do
+    if vim.startswith(one.kind or '', 'reject') then
+      return number
+    end
+  end
+  return 1
+end
+
 --- Puts one question to the person. It leaves by itself when somebody else answers it.
 ---@param session graphd.nvim.Session
 ---@param ask graphd.Ask
-function M.put(session, ask)
+---@param is_unasked? boolean
+function M.put(session, ask, is_unasked)
   if #ask.options == 0 then
     return ask_text(session, ask)
   end
   local function title(one)
     return one.title
   end
-  local close = choice.open(M.choices(ask), { prompt = M.words(ask), format_item = title }, function(chosen)
+  local choices = M.choices(ask)
+  local options =
+    { prompt = M.words(ask), format_item = title, first = harmless(choices), is_unasked = is_unasked }
+  local close = choice.open(choices, options, function(chosen)
     shown = nil
     if chosen then
       local answer =
@@ -120,7 +134,7 @@ local function arrived(session, ask)
     { pattern = 'GraphdAsk', modeline = false, data = { root = session.root, ask = ask } }
   )
   if wanted == 'prompt' and not shown then
-    M.put(session, ask)
+    M.put(session, ask, true)
   elseif wanted ~= 'off' then
     say.warn(('%s; %s'):format(M.words(ask), t('to answer: {command}', { command = ':Graphd asks' })))
   end

@@ -45,12 +45,9 @@ end
 function M.show(session, result)
   local lines, spans = M.lines(result.diff or {})
   local keys = t('a: accept   d: dismiss   q: later')
-  table.insert(lines, '')
-  table.insert(lines, ' ' .. keys)
-  table.insert(spans, { line = #lines - 1, from = 1, to = 1 + #keys, group = 'GraphdKey' })
   local target = { graph = result.graph }
   local title = t('What this does to the running graph')
-  local buffer, window = require('graphd.reading').show(session, target, title, lines, spans)
+  local buffer, window = require('graphd.reading').show(session, target, title, lines, spans, nil, keys)
   local function settle(verb)
     return function()
       require('graphd.sheet').close(window)

@@ -14,15 +14,18 @@ local function label_of(hint)
   end, hint.label))
 end
 
-local function draw(buffer, hints)
+local function draw(buffer, hints, encoding)
   vim.api.nvim_buf_clear_namespace(buffer, marks, 0, -1)
   for _, hint in ipairs(hints) do
     local label = label_of(hint)
     local state = label:match('^[%a ]*%a') or ''
     local group = looks.group((state:gsub(' %d.*', '')))
-    vim.api.nvim_buf_set_extmark(buffer, marks, hint.position.line, 0, {
+    local line = vim.api.nvim_buf_get_lines(buffer, hint.position.line, hint.position.line + 1, false)[1]
+      or ''
+    local column = vim.str_byteindex(line, encoding, hint.position.character, false)
+    vim.api.nvim_buf_set_extmark(buffer, marks, hint.position.line, column, {
       virt_text = { { '  ' .. label, group } },
-      virt_text_pos = 'eol',
+      virt_text_pos = 'inline', -- at the end of a long line it wraps, where `eol` is cut
       hl_mode = 'combine',
       strict = false,
     })
@@ -46,7 +49,7 @@ function M.refresh_buffer(client, buffer)
   }
   client:request('textDocument/inlayHint', params, function(trouble, hints)
     if not trouble and vim.api.nvim_buf_is_loaded(buffer) then
-      draw(buffer, hints or {})
+      draw(buffer, hints or {}, client.offset_encoding)
     end
   end, buffer)
 end
