@@ -9,6 +9,9 @@ local M = {}
 ---@field ask string
 ---@field close fun()
 
+-- The notice that says who answered comes right after the change; after an absence there is only the change.
+local NOTICE_MS = 300
+
 ---@type graphd.nvim.Shown?
 local shown
 
@@ -174,8 +177,10 @@ function M.watch(session)
         answered_by[closed.id] = closed.by
       end
     end
-    if event == 'asks' or event == 'changed' then
+    if event == 'asks' then
       vim.schedule(compare)
+    elseif event == 'changed' and (facts.asks or facts.cleared) then
+      vim.defer_fn(compare, NOTICE_MS)
     end
   end)
 end
