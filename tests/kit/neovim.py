@@ -214,7 +214,8 @@ class Neovim:
 class Tmux(Neovim):
     """A Neovim in a terminal, whose colours can be kept."""
 
-    def __init__(self, workspace: Workspace, *, background: str = "dark", **options: Any) -> None:
+    def __init__(self, workspace: Workspace, *, background: str = "dark", rows: int = LINES, **options: Any) -> None:
+        self._rows = rows
         self._colours = ["--cmd", f"set background={background} termguicolors"]
         super().__init__(workspace, **options)
 
@@ -222,10 +223,10 @@ class Tmux(Neovim):
         """Start the process in a terminal of its own."""
         self._name = f"graphd-{uuid.uuid4().hex[:8]}"
         environment = {**surroundings(workspace), "COLORTERM": "truecolor", "TERM": "xterm-256color"}
+        size = ["-x", str(COLUMNS), "-y", str(self._rows)]
         subprocess.run(
             [
-                "tmux", "-L", self._name, "-f", "/dev/null", "new-session", "-d", "-x", str(COLUMNS), "-y", str(LINES),
-                *argv, *self._colours,
+                "tmux", "-L", self._name, "-f", "/dev/null", "new-session", "-d", *size, *argv, *self._colours,
             ],
             env=environment, cwd=workspace.root, check=True, timeout=20,
         )  # fmt: skip

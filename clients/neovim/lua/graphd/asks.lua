@@ -22,7 +22,8 @@ function M.words(ask)
   local action = type(ask.action) == 'table' and ask.action or {}
   local does = action.command or type(action.paths) == 'table' and table.concat(action.paths, ', ') or ''
   local detail = does ~= '' and not ask.title:find(does, 1, true) and ': ' .. does or ''
-  return t('{node} asks: {what}', { node = ask.node or ask.kind, what = ask.title .. detail })
+  local what = ask.title .. detail
+  return ask.node and t('{node} asks: {what}', { node = ask.node, what = what }) or what
 end
 
 local function is_open(session, id)
@@ -130,7 +131,16 @@ end
 
 -- ---- what comes and goes ---------------------------------------------------------------------------------------------
 
-local function arrived(session, ask)
+--- A change of the plan that this editor proposed is on the screen already; others' are told a moment later.
+local function proposed(session, ask, tell)
+  vim.defer_fn(function()
+    if is_open(session, ask.id) and not require('graphd.plan').is_shown(ask.id) then
+      tell()
+    end
+  end, 2 * NOTICE_MS)
+end
+
+local function tell(session, ask)
   local wanted = require('graphd.config').get().asks
   vim.api.nvim_exec_autocmds(
     'User',
@@ -149,6 +159,17 @@ local function left(id, by)
     shown = nil
     close()
     say.tell(by and t('already answered by {who}', { who = by }) or t('the question was withdrawn'))
+  end
+end
+
+local function arrived(session, ask)
+  local function now()
+    tell(session, ask)
+  end
+  if ask.kind == 'proposal' then
+    proposed(session, ask, now)
+  else
+    now()
   end
 end
 

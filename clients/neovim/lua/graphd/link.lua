@@ -41,9 +41,9 @@ local function handlers(hooks)
     require('graphd.attach').refresh_lenses(context.client_id)
     return vim.NIL
   end
-  made['workspace/inlayHint/refresh'] = function(trouble, result, context)
+  made['workspace/inlayHint/refresh'] = function(_, _, context)
     require('graphd.states').refresh(context.client_id)
-    return vim.lsp.handlers['workspace/inlayHint/refresh'](trouble, result, context)
+    return vim.NIL
   end
   return made
 end

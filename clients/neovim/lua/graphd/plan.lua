@@ -3,6 +3,16 @@ local t = require('graphd.text').t
 
 local M = {}
 
+---@type string?
+local shown
+
+--- Whether a proposal is on the screen, where it can be accepted.
+---@param proposal string
+---@return boolean
+function M.is_shown(proposal)
+  return shown == proposal
+end
+
 ---@param diff graphd.PlanDiff
 ---@return string[], graphd.nvim.Span[]
 function M.lines(diff)
@@ -48,6 +58,14 @@ function M.show(session, result)
   local target = { graph = result.graph }
   local title = t('What this does to the running graph')
   local buffer, window = require('graphd.reading').show(session, target, title, lines, spans, nil, keys)
+  shown = result.proposal
+  vim.api.nvim_create_autocmd('BufWipeout', {
+    buffer = buffer,
+    once = true,
+    callback = function()
+      shown = nil
+    end,
+  })
   local function settle(verb)
     return function()
       require('graphd.sheet').close(window)
