@@ -1,5 +1,6 @@
 """A workflow file in a real Neovim: mended, run from its lens, watched, changed while it runs."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -69,6 +70,8 @@ def test_a_running_graph_takes_the_changed_file_once_it_was_accepted(room: Works
     editor.command("call append(3, \"  - { id: extra, run: 'echo more' }\")")
     editor.command("Graphd apply")
     editor.sees("What this does to the running graph", "+ extra", "a: accept")
+    time.sleep(0.8)
+    assert ":Graphd asks" not in editor.messages(), "who proposed it is not told of it"
     assert "extra" not in room.graphd("status", "@last").stdout
     editor.keys("a")
     editor.told("the plan is changed")

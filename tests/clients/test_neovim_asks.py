@@ -1,7 +1,7 @@
 """What agents ask, in a real Neovim: told, answered by a choice, gone when it is answered anywhere."""
 
-import json
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +37,13 @@ def asking(room: Workspace, editor: Neovim, *turn: Any) -> AgentWorkspace:
     return agent
 
 
+def press(editor: Neovim, key: str) -> None:
+    """A question that came unasked takes no key in its first moment; only the clock says when that is over."""
+    time.sleep(0.8)
+    editor.keys(key)
+    editor.told("answered")
+
+
 def test_a_permission_is_told_and_given_by_a_key(room: Workspace, neovim: Start) -> None:
     editor = neovim()
     agent = asking(room, editor)
@@ -49,8 +56,8 @@ def test_a_permission_is_told_and_given_by_a_key(room: Workspace, neovim: Start)
     editor.keys("2")
     editor.told("answered")
     editor.sees("✓ Asking  complete")
-    (trace,) = agent.trace(method="session/request_permission") or [{}]
-    assert "reject" not in json.dumps(trace)
+    (reply,) = agent.trace(got="reply")
+    assert reply["reply"]["outcome"]["optionId"] == "proceed_once"
 
 
 def test_a_question_leaves_when_it_is_answered_elsewhere(room: Workspace, neovim: Start) -> None:
@@ -90,12 +97,27 @@ def test_two_editors_one_answers_the_other_sees_it_gone(room: Workspace, neovim:
     asking(room, first)
     first.sees("a asks: Change /elsewhere/x")
     second.sees("a asks: Change /elsewhere/x", "1  ")
-    second.keys("1")
-    second.told("answered")
+    press(second, "1")
     first.told("already answered by graphd.nvim")
     first.until(lambda: first.lua(FLOATS) == 0)
     assert second.lua(FLOATS) == 0
     second.sees("✓ Asking  complete")
+
+
+def test_who_types_when_a_question_comes_has_not_answered_it(room: Workspace, neovim: Start) -> None:
+    editor = neovim(asks="prompt")
+    editor.lua("vim.uv.now = function() return 1 end")  # no time passes
+    agent = asking(room, editor)
+    editor.sees("a asks: Change /elsewhere/x")
+    assert "No" in editor.lua("return vim.api.nvim_get_current_line()"), "the cursor stands on what allows nothing"
+    editor.keys("1<CR>2")
+    editor.sees("a asks: Change /elsewhere/x")
+    assert len(agent.asks()) == 1
+    editor.lua("vim.uv.now = function() return 10000 end")
+    editor.keys("<CR>")
+    editor.told("answered")
+    (reply,) = agent.until(lambda: agent.trace(got="reply"))
+    assert reply["reply"]["outcome"]["optionId"] == "no"
 
 
 def test_an_answer_may_stand_for_the_graph(room: Workspace, neovim: Start) -> None:
@@ -103,8 +125,7 @@ def test_an_answer_may_stand_for_the_graph(room: Workspace, neovim: Start) -> No
     agent = asking(room, editor, asks(), asks(), {"say": "done"})
     editor.sees("Yes, for the whole graph (edit /elsewhere/**)")
     row = next(line for line in editor.screen().splitlines() if "Yes, for the whole graph" in line)
-    editor.keys(re.findall(r"(\d)  Yes", row)[0])
-    editor.told("answered")
+    press(editor, re.findall(r"(\d)  Yes", row)[0])
     agent.until(lambda: agent.graph()["status"] == "complete")
     assert agent.asks() == []
 

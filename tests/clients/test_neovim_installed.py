@@ -143,7 +143,7 @@ def complete(editor: Neovim, line: str) -> list[str]:
 def test_verbs_workflows_and_nodes_are_completed(room: Workspace, neovim: Start) -> None:
     editor = neovim()
     editor.edit(workflow(room))
-    assert complete(editor, "Graphd re") == ["restart", "resume", "retry"]
+    assert complete(editor, "Graphd re") == ["rerun", "restart", "resume", "retry"]
     assert complete(editor, "Graphd run f") == ["flow"]
     editor.command("Graphd run")
     editor.sees("running")

@@ -134,3 +134,17 @@ def test_all_commands_of_a_row_are_offered_those_that_are_not_possible_too(room:
     editor.sees("Pause", "Resume (not now)", "Cancel")
     editor.keys("1")
     editor.sees("‖ Gated  user_paused")
+
+
+def test_a_plan_is_saved_and_run_again_and_a_signal_is_given(room: Workspace, neovim: Start) -> None:
+    editor = tree(room, neovim, "title: Waiting\nnodes:\n  - { id: gate, wait: { signal: shipped } }\n")
+    editor.command("Graphd signal shipped")
+    editor.told("shipped: 1 woken")
+    editor.sees("✓ Waiting  complete")
+    on(editor, "Waiting")
+    editor.command("Graphd rerun")
+    editor.sees("● Waiting  active", "✓ Waiting  complete")
+    editor.command("wincmd l")
+    editor.command("Graphd save copied")
+    editor.becomes("vim.fs.basename(vim.api.nvim_buf_get_name(0)) == 'copied.yaml'")
+    assert "shipped" in (room.root / ".agents" / "workflows" / "copied.yaml").read_text()

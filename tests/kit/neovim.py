@@ -68,9 +68,7 @@ class Rpc:
         msgpack: Any = importlib.import_module("msgpack")
         self._pack = msgpack.Packer().pack
         self._unpacker = msgpack.Unpacker(strict_map_key=False, unicode_errors="replace")
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(WAIT_S)
-        self._socket.connect(str(address))
+        self._socket = _connected(address)
         self._numbers = itertools.count()
 
     def call(self, method: str, *arguments: Any) -> Any:
@@ -96,16 +94,28 @@ class Rpc:
         self._socket.close()
 
 
+def _connected(address: Path) -> socket.socket:
+    """A connection, once somebody listens there."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        made = socket.socket(socket.AF_UNIX)
+        made.settimeout(WAIT_S)
+        try:
+            made.connect(str(address))
+        except OSError:
+            made.close()
+            assert time.monotonic() < deadline, "Neovim does not listen"
+            time.sleep(0.01)
+        else:
+            return made
+
+
 class Neovim:
     """One running editor, with a screen of its own that nobody sees but the test. `options` become `vim.g.graphd`."""
 
     def __init__(self, workspace: Workspace, **options: Any) -> None:
         address = workspace.base / f"{uuid.uuid4().hex[:8]}.sock"
         self.launch([*words(options), "--listen", str(address)], workspace)
-        deadline = time.monotonic() + WAIT_S
-        while not address.exists():
-            assert time.monotonic() < deadline, "Neovim did not listen"
-            time.sleep(0.01)
         self._rpc = Rpc(address)
         self.pid = int(self.lua("return vim.fn.getpid()"))
         self.look()
@@ -204,14 +214,19 @@ class Neovim:
 class Tmux(Neovim):
     """A Neovim in a terminal, whose colours can be kept."""
 
+    def __init__(self, workspace: Workspace, *, background: str = "dark", rows: int = LINES, **options: Any) -> None:
+        self._rows = rows
+        self._colours = ["--cmd", f"set background={background} termguicolors"]
+        super().__init__(workspace, **options)
+
     def launch(self, argv: list[str], workspace: Workspace) -> None:
         """Start the process in a terminal of its own."""
         self._name = f"graphd-{uuid.uuid4().hex[:8]}"
         environment = {**surroundings(workspace), "COLORTERM": "truecolor", "TERM": "xterm-256color"}
+        size = ["-x", str(COLUMNS), "-y", str(self._rows)]
         subprocess.run(
             [
-                "tmux", "-L", self._name, "-f", "/dev/null", "new-session", "-d", "-x", str(COLUMNS), "-y", str(LINES),
-                *argv,
+                "tmux", "-L", self._name, "-f", "/dev/null", "new-session", "-d", *size, *argv, *self._colours,
             ],
             env=environment, cwd=workspace.root, check=True, timeout=20,
         )  # fmt: skip

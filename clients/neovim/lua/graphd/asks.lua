@@ -9,6 +9,9 @@ local M = {}
 ---@field ask string
 ---@field close fun()
 
+-- The notice that says who answered comes right after the change; after an absence there is only the change.
+local NOTICE_MS = 300
+
 ---@type graphd.nvim.Shown?
 local shown
 
@@ -19,7 +22,8 @@ function M.words(ask)
   local action = type(ask.action) == 'table' and ask.action or {}
   local does = action.command or type(action.paths) == 'table' and table.concat(action.paths, ', ') or ''
   local detail = does ~= '' and not ask.title:find(does, 1, true) and ': ' .. does or ''
-  return t('{node} asks: {what}', { node = ask.node or ask.kind, what = ask.title .. detail })
+  local what = ask.title .. detail
+  return ask.node and t('{node} asks: {what}', { node = ask.node, what = what }) or what
 end
 
 local function is_open(session, id)
@@ -48,7 +52,7 @@ end
 
 --- Every option once, then as a standing answer where it may be one.
 ---@param ask graphd.Ask
----@return {title: string, option: string, scope: string}[]
+---@return {title: string, option: string, scope: string, kind: string}[]
 function M.choices(ask)
   local covers = ask.rule or ''
   local titles = {
@@ -60,7 +64,7 @@ function M.choices(ask)
   for _, scope in ipairs(#ask.scopes > 0 and ask.scopes or { 'once' }) do
     for _, option in ipairs(ask.options) do
       local title = t(titles[scope] or '{answer}', { answer = option.label, covers = covers })
-      table.insert(made, { title = title, option = option.id, scope = scope })
+      table.insert(made, { title = title, option = option.id, scope = scope, kind = option.kind })
     end
   end
   return made
@@ -74,17 +78,31 @@ local function ask_text(session, ask)
   end)
 end
 
+--- Where the cursor stands at first: on what allows nothing.
+local function harmless(choices)
+  for number, one in ipairs(choices) do
+    if vim.startswith(one.kind or '', 'reject') then
+      return number
+    end
+  end
+  return 1
+end
+
 --- Puts one question to the person. It leaves by itself when somebody else answers it.
 ---@param session graphd.nvim.Session
 ---@param ask graphd.Ask
-function M.put(session, ask)
+---@param is_unasked? boolean
+function M.put(session, ask, is_unasked)
   if #ask.options == 0 then
     return ask_text(session, ask)
   end
   local function title(one)
     return one.title
   end
-  local close = choice.open(M.choices(ask), { prompt = M.words(ask), format_item = title }, function(chosen)
+  local choices = M.choices(ask)
+  local options =
+    { prompt = M.words(ask), format_item = title, first = harmless(choices), is_unasked = is_unasked }
+  local close = choice.open(choices, options, function(chosen)
     shown = nil
     if chosen then
       local answer =
@@ -113,14 +131,23 @@ end
 
 -- ---- what comes and goes ---------------------------------------------------------------------------------------------
 
-local function arrived(session, ask)
+--- A change of the plan that this editor proposed is on the screen already; others' are told a moment later.
+local function proposed(session, ask, tell)
+  vim.defer_fn(function()
+    if is_open(session, ask.id) and not require('graphd.plan').is_shown(ask.id) then
+      tell()
+    end
+  end, 2 * NOTICE_MS)
+end
+
+local function tell(session, ask)
   local wanted = require('graphd.config').get().asks
   vim.api.nvim_exec_autocmds(
     'User',
     { pattern = 'GraphdAsk', modeline = false, data = { root = session.root, ask = ask } }
   )
   if wanted == 'prompt' and not shown then
-    M.put(session, ask)
+    M.put(session, ask, true)
   elseif wanted ~= 'off' then
     say.warn(('%s; %s'):format(M.words(ask), t('to answer: {command}', { command = ':Graphd asks' })))
   end
@@ -132,6 +159,17 @@ local function left(id, by)
     shown = nil
     close()
     say.tell(by and t('already answered by {who}', { who = by }) or t('the question was withdrawn'))
+  end
+end
+
+local function arrived(session, ask)
+  local function now()
+    tell(session, ask)
+  end
+  if ask.kind == 'proposal' then
+    proposed(session, ask, now)
+  else
+    now()
   end
 end
 
@@ -160,8 +198,10 @@ function M.watch(session)
         answered_by[closed.id] = closed.by
       end
     end
-    if event == 'asks' or event == 'changed' then
+    if event == 'asks' then
       vim.schedule(compare)
+    elseif event == 'changed' and (facts.asks or facts.cleared) then
+      vim.defer_fn(compare, NOTICE_MS)
     end
   end)
 end

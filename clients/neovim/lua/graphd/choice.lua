@@ -6,6 +6,8 @@ local sheet = require('graphd.sheet')
 
 local M = {}
 
+local GUARD_MS = 700 -- who is typing when an unasked question opens has not answered it
+
 local function is_builtin()
   return debug.getinfo(vim.ui.select, 'S').source:match('vim/ui%.lua$') ~= nil
 end
@@ -30,6 +32,11 @@ local function menu(items, options, done)
   local width = math.max(sheet.width(lines), vim.fn.strdisplaywidth(title) + 2)
   local window = sheet.float(buffer, { title = title, width = width, height = #lines })
   vim.wo[window].cursorline = true
+  vim.api.nvim_win_set_cursor(window, { options.first or 1, 0 })
+  local opened_at, guard_ms = vim.uv.now(), options.is_unasked and GUARD_MS or 0
+  if options.is_unasked then
+    vim.cmd.stopinsert()
+  end
   local is_over = false
   local function finish(item, number)
     if not is_over then
@@ -41,10 +48,14 @@ local function menu(items, options, done)
       end
     end
   end
+  local function pick(number)
+    if vim.uv.now() - opened_at >= guard_ms then
+      finish(items[number], number)
+    end
+  end
   local keys = {
     ['<CR>'] = function()
-      local number = vim.api.nvim_win_get_cursor(window)[1]
-      finish(items[number], number)
+      pick(vim.api.nvim_win_get_cursor(window)[1])
     end,
     ['<Esc>'] = function()
       finish()
@@ -53,7 +64,7 @@ local function menu(items, options, done)
   keys.q = keys['<Esc>']
   for number = 1, math.min(9, #items) do
     keys[tostring(number)] = function()
-      finish(items[number], number)
+      pick(number)
     end
   end
   sheet.keys(buffer, keys)
@@ -91,7 +102,8 @@ end
 --- Offers `items`; `done` gets the chosen one and its number, or nil. Answers how to take the question back, after which
 --- `done` is not called any more.
 ---@param items any[]
----@param options {prompt: string, format_item?: fun(item: any): string}
+---@param options {prompt: string, format_item?: fun(item: any): string, first?: integer, is_unasked?: boolean} `first`:
+--- where the cursor stands; `is_unasked`: the person did not call for it.
 ---@param done fun(item?: any, number?: integer)
 ---@return fun()
 function M.open(items, options, done)

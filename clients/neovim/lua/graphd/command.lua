@@ -148,6 +148,18 @@ local function retry(session, words)
   verbs().retry(session, words[1] and node_target(session, words) or here(session))
 end
 
+--- Verbs that need a word.
+local function named(verb)
+  return function(session, words)
+    if not words[1] then
+      return require('graphd.say').warn(t('{verb} needs a name', { verb = verb }))
+    elseif verb == 'save' then
+      return verbs().save(session, graph_target(session), words[1])
+    end
+    verbs().signal(session, words[1])
+  end
+end
+
 local function tree(session)
   require('graphd.tree').open(session)
 end
@@ -209,6 +221,9 @@ local WORDS = {
       verbs().finish(session, graph_target(session), #words > 0 and table.concat(words, ' ') or nil)
     end,
   },
+  rerun = { says = t('the plan of a graph as a new graph'), takes = { 'graph' }, act = of_graph('rerun') },
+  save = { says = t('write the plan of a graph as a workflow file'), takes = { 'name' }, act = named('save') },
+  signal = { says = t('wake what waits for a signal'), takes = { 'name' }, act = named('signal') },
   asks = {
     says = t('answer what agents ask'),
     act = function(session)

@@ -7,6 +7,29 @@ local M = {}
 M.NAME = 'graphd'
 local START_LIMIT_MS = 30000
 
+local function words_of_end(code, signal)
+  if signal ~= 0 then
+    return t('graphd connect was killed by signal {signal}', { signal = signal })
+  end
+  return t('graphd connect ended with {code}; see {command}', { code = code, command = ':Graphd log' })
+end
+
+--- `graphd connect` as a process. Neovim would warn at each of its ends; ours is a matter of the session, which says so
+--- where it is shown, and comes back.
+local function quiet_process(path, root, hooks)
+  return function(dispatchers)
+    local quiet = vim.tbl_extend('force', dispatchers, {
+      on_exit = function(code, signal)
+        dispatchers.on_exit(0, 0)
+        vim.schedule(function()
+          hooks.ended(words_of_end(code, signal))
+        end)
+      end,
+    })
+    return vim.lsp.rpc.start({ path, 'connect' }, quiet, { cwd = root })
+  end
+end
+
 local function handlers(hooks)
   local made = {}
   for _, method in ipairs(require('graphd.session').NOTICES) do
@@ -18,9 +41,9 @@ local function handlers(hooks)
     require('graphd.attach').refresh_lenses(context.client_id)
     return vim.NIL
   end
-  made['workspace/inlayHint/refresh'] = function(trouble, result, context)
+  made['workspace/inlayHint/refresh'] = function(_, _, context)
     require('graphd.states').refresh(context.client_id)
-    return vim.lsp.handlers['workspace/inlayHint/refresh'](trouble, result, context)
+    return vim.NIL
   end
   return made
 end
@@ -46,8 +69,7 @@ end
 local function configured(session, path, hooks)
   local ours = {
     name = M.NAME,
-    cmd = { path, 'connect' },
-    cmd_cwd = session.root,
+    cmd = quiet_process(path, session.root, hooks),
     root_dir = session.root,
     handlers = handlers(hooks),
     commands = commands(session),
@@ -72,13 +94,6 @@ local function watch(config, hooks)
     is_ready = true
     hooks.ready(vim.tbl_get(result, 'capabilities', 'experimental', 'workgraph') or {})
   end
-  config.on_exit = vim.schedule_wrap(function(code, signal)
-    local reason =
-      t('graphd connect ended with {code}; see {command}', { code = code, command = ':Graphd log' })
-    hooks.ended(
-      signal ~= 0 and t('graphd connect was killed by signal {signal}', { signal = signal }) or reason
-    )
-  end)
   config.on_error = function()
     if not is_ready and client then
       client.rpc.terminate()

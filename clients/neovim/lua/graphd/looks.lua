@@ -54,7 +54,6 @@ local LINKS = {
   GraphdWaiting = 'Comment',
   GraphdQuiet = 'NonText',
   GraphdTitle = 'Title',
-  GraphdLabel = 'Normal',
   GraphdDescription = 'Comment',
   GraphdActivity = 'Comment',
   GraphdKey = 'Special',

@@ -5,26 +5,27 @@ local t = require('graphd.text').t
 
 local M = {}
 
---- Each node's label in its state's colour, in the box that has it.
+--- Where a node is drawn: its sign and its label in a box, else its first line in words.
+local function place_of(node, lines)
+  for _, label in ipairs({ (' %s '):format(node.label), (' %s '):format(node.id), node.id }) do
+    for number, line in ipairs(lines) do
+      local from, to = line:find(label, 1, true)
+      if from then
+        local sign = line:sub(1, from - 1):match('[^%s│]+$') or ''
+        return { line = number - 1, from = from - 1 - #sign, to = to }
+      end
+    end
+  end
+end
+
+--- Each node in its state's colour.
 local function spans_of(picture, lines)
   local spans = {}
   for _, node in ipairs(picture.nodes) do
-    for _, label in ipairs({ node.label, node.id }) do
-      local is_found = false
-      for number, line in ipairs(lines) do
-        local from, to = line:find(label, 1, true)
-        if from then
-          is_found = true
-          table.insert(
-            spans,
-            { line = number - 1, from = from - 1, to = to, group = looks.group(node.state) }
-          )
-          break
-        end
-      end
-      if is_found then
-        break
-      end
+    local place = place_of(node, lines)
+    if place then
+      place.group = looks.group(node.state)
+      table.insert(spans, place)
     end
   end
   return spans

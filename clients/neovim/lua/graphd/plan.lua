@@ -3,6 +3,16 @@ local t = require('graphd.text').t
 
 local M = {}
 
+---@type string?
+local shown
+
+--- Whether a proposal is on the screen, where it can be accepted.
+---@param proposal string
+---@return boolean
+function M.is_shown(proposal)
+  return shown == proposal
+end
+
 ---@param diff graphd.PlanDiff
 ---@return string[], graphd.nvim.Span[]
 function M.lines(diff)
@@ -45,12 +55,17 @@ end
 function M.show(session, result)
   local lines, spans = M.lines(result.diff or {})
   local keys = t('a: accept   d: dismiss   q: later')
-  table.insert(lines, '')
-  table.insert(lines, ' ' .. keys)
-  table.insert(spans, { line = #lines - 1, from = 1, to = 1 + #keys, group = 'GraphdKey' })
   local target = { graph = result.graph }
   local title = t('What this does to the running graph')
-  local buffer, window = require('graphd.reading').show(session, target, title, lines, spans)
+  local buffer, window = require('graphd.reading').show(session, target, title, lines, spans, nil, keys)
+  shown = result.proposal
+  vim.api.nvim_create_autocmd('BufWipeout', {
+    buffer = buffer,
+    once = true,
+    callback = function()
+      shown = nil
+    end,
+  })
   local function settle(verb)
     return function()
       require('graphd.sheet').close(window)

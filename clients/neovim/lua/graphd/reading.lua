@@ -11,15 +11,16 @@ local M = {}
 ---@param lines string[]
 ---@param spans? graphd.nvim.Span[]
 ---@param filetype? string
+---@param footer? string What its keys do.
 ---@return integer, integer
-function M.show(session, target, title, lines, spans, filetype)
+function M.show(session, target, title, lines, spans, filetype, footer)
   local facts = { root = session.root, graph = target.graph, node = target.node }
   local buffer = sheet.new(filetype or 'graphd-reading', facts)
   vim.bo[buffer].bufhidden = 'wipe'
   sheet.draw(buffer, lines, spans)
   local width = math.max(sheet.width(lines) + 1, vim.fn.strdisplaywidth(title) + 2, 40)
   local window =
-    sheet.float(buffer, { title = title, footer = t('q: close'), width = width, height = #lines })
+    sheet.float(buffer, { title = title, footer = footer or t('q: close'), width = width, height = #lines })
   vim.wo[window].wrap = true
   local function close()
     sheet.close(window)

@@ -204,11 +204,15 @@ end
 ---@param params table
 ---@param done fun(trouble?: {message: string, data?: graphd.ErrorFacts}, result?: any)
 function Session:change(method, params, done)
+  self:call(method, vim.tbl_extend('force', params, { requestId = Session.number_used_once() }), done)
+end
+
+---@return string
+function Session.number_used_once()
   local bytes = vim.uv.random(16)
-  local name = bytes:gsub('.', function(byte)
+  return (bytes:gsub('.', function(byte)
     return ('%02x'):format(byte:byte())
-  end)
-  self:call(method, vim.tbl_extend('force', params, { requestId = name }), done)
+  end))
 end
 
 function Session:_send(call)

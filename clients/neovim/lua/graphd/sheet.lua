@@ -50,13 +50,11 @@ end
 ---@param text string
 ---@param group string
 function M.note(buffer, line, text, group)
-  vim.api.nvim_buf_set_extmark(
-    buffer,
-    marks,
-    line,
-    0,
-    { virt_text = { { text, group } }, virt_text_pos = 'eol' }
-  )
+  vim.api.nvim_buf_set_extmark(buffer, marks, line, 0, {
+    virt_text = { { text, group } },
+    virt_text_pos = 'eol',
+    hl_mode = 'combine',
+  })
 end
 
 ---@param buffer integer

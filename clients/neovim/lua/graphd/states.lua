@@ -14,27 +14,40 @@ local function label_of(hint)
   end, hint.label))
 end
 
-local function draw(buffer, hints)
+local function draw(buffer, hints, encoding)
   vim.api.nvim_buf_clear_namespace(buffer, marks, 0, -1)
   for _, hint in ipairs(hints) do
     local label = label_of(hint)
     local state = label:match('^[%a ]*%a') or ''
     local group = looks.group((state:gsub(' %d.*', '')))
-    vim.api.nvim_buf_set_extmark(buffer, marks, hint.position.line, 0, {
+    local line = vim.api.nvim_buf_get_lines(buffer, hint.position.line, hint.position.line + 1, false)[1]
+      or ''
+    local column = vim.str_byteindex(line, encoding, hint.position.character, false)
+    vim.api.nvim_buf_set_extmark(buffer, marks, hint.position.line, column, {
       virt_text = { { '  ' .. label, group } },
-      virt_text_pos = 'eol',
+      virt_text_pos = 'inline', -- at the end of a long line it wraps, where `eol` is cut
       hl_mode = 'combine',
       strict = false,
     })
   end
 end
 
---- Asks for the states of a buffer, and draws them; takes ours away where Neovim shows hints itself.
+--- Neovim takes new hints and goes on showing those that it has drawn meanwhile: the hints are put first, and only then
+--- is it told that what it shows is old.
+local function hand_over(client, trouble, hints, context)
+  vim.lsp.handlers['textDocument/inlayHint'](trouble, hints, context)
+  vim.lsp.handlers['workspace/inlayHint/refresh'](nil, nil, { client_id = client.id })
+end
+
+--- Asks for the states of a buffer, and draws them; where inlay hints are on, Neovim does.
 ---@param client vim.lsp.Client
 ---@param buffer integer
 function M.refresh_buffer(client, buffer)
-  if vim.lsp.inlay_hint.is_enabled({ bufnr = buffer }) or not require('graphd.config').get().states then
+  local is_theirs = vim.lsp.inlay_hint.is_enabled({ bufnr = buffer })
+  if is_theirs or not require('graphd.config').get().states then
     vim.api.nvim_buf_clear_namespace(buffer, marks, 0, -1)
+  end
+  if not is_theirs and not require('graphd.config').get().states then
     return
   end
   local params = {
@@ -44,9 +57,13 @@ function M.refresh_buffer(client, buffer)
       ['end'] = { line = vim.api.nvim_buf_line_count(buffer), character = 0 },
     },
   }
-  client:request('textDocument/inlayHint', params, function(trouble, hints)
-    if not trouble and vim.api.nvim_buf_is_loaded(buffer) then
-      draw(buffer, hints or {})
+  client:request('textDocument/inlayHint', params, function(trouble, hints, context)
+    if trouble or not vim.api.nvim_buf_is_loaded(buffer) then
+      return
+    elseif is_theirs then
+      hand_over(client, trouble, hints, context)
+    else
+      draw(buffer, hints or {}, client.offset_encoding)
     end
   end, buffer)
 end

@@ -41,7 +41,7 @@ local function head_lines(session)
   }
   if says[session.state] then
     add('! ' .. says[session.state], 'GraphdPaused')
-    if session.reason and session.reason ~= '' then
+    if session.state ~= 'lost' and session.state ~= 'starting' and (session.reason or '') ~= '' then
       add('  ' .. session.reason, 'GraphdDescription')
     end
   end
@@ -64,13 +64,10 @@ local function row_line(number, line)
   local spans = {
     { line = number, from = 0, to = #before, group = 'GraphdQuiet' },
     { line = number, from = #before, to = #before + #sign, group = looks.group(state) },
-    {
-      line = number,
-      from = #before + #sign + 1,
-      to = #text,
-      group = line.depth == 0 and 'GraphdTitle' or 'GraphdLabel',
-    },
   }
+  if line.depth == 0 then
+    table.insert(spans, { line = number, from = #before + #sign + 1, to = #text, group = 'GraphdTitle' })
+  end
   if row.description ~= '' then
     table.insert(
       spans,
@@ -365,7 +362,7 @@ end
 local function make(session)
   local tree = { session = session, lines = {}, head = 1 }
   tree.buffer = sheet.new('graphd', { root = session.root })
-  vim.api.nvim_buf_set_name(tree.buffer, ('graphd://%s'):format(session.root))
+  vim.api.nvim_buf_set_name(tree.buffer, ('graphd://%s'):format(vim.fn.fnamemodify(session.root, ':~')))
   local redraw = paced(function()
     draw(tree)
   end)

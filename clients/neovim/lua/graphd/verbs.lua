@@ -218,6 +218,39 @@ function M.settle(session, verb, target, proposal)
   end)
 end
 
+--- The plan of a graph as a new graph.
+---@param session graphd.nvim.Session
+---@param target graphd.nvim.Target
+function M.rerun(session, target)
+  change(session, 'workgraph/rerun', graph_of(target), function(result)
+    say.tell(t('started {title}', { title = title_of(session, result.graph) }))
+  end)
+end
+
+--- The plan of a graph as a workflow file, which is opened then.
+---@param session graphd.nvim.Session
+---@param target graphd.nvim.Target
+---@param name string
+function M.save(session, target, name)
+  M.ask(session, 'workgraph/save', { graph = target.graph, name = name }, function(result)
+    vim.cmd.edit(vim.fn.fnameescape(result.path))
+  end)
+end
+
+--- Something happened outside: what waits for it goes on.
+---@param session graphd.nvim.Session
+---@param name string
+function M.signal(session, name)
+  M.ask(
+    session,
+    'workgraph/signal',
+    { name = name, idempotencyKey = session.number_used_once() },
+    function(result)
+      say.tell(t('{name}: {count} woken', { name = name, count = #(result.woke or {}) }))
+    end
+  )
+end
+
 -- ---- nodes -----------------------------------------------------------------------------------------------------------
 
 --- Calls `done` with a target that names a node: the given one, or the person's choice among what is known.
