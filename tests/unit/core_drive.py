@@ -3,6 +3,8 @@
 import copy
 from typing import Any
 
+import pytest
+
 from graphd.base.refusal import Refused
 from graphd.core.admission import Gates
 from graphd.core.codec import dump_graph
@@ -262,3 +264,24 @@ def states(graph: Graph) -> dict[str, str]:
 def effects_of(drive: Drive) -> list[tuple[Any, ...]]:
     """The last commit's effects as plain tuples."""
     return [(type(effect).__name__, *(part for part in effect if part is not False)) for effect in drive.effects]
+
+
+def started(drive: Drive) -> list[str]:
+    """Slugs in the order in which they were started, as `graph/slug`."""
+    graphs = drive.state.graphs
+    return [
+        f"{event.graph}/{graphs[event.graph].nodes[event.node].slug}"
+        for event in drive.log
+        if event.kind == "attempt_started" and event.node is not None
+    ]
+
+
+def states_of(drive: Drive) -> dict[str, str]:
+    return {graph.id: graph.status for graph in drive.state.graphs.values()}
+
+
+def refused(drive: Drive, command: Command, **condition: Any) -> Refused:
+    """The refusal of a person's command."""
+    with pytest.raises(Refused) as caught:
+        drive.run(command, ME, **condition)
+    return caught.value
