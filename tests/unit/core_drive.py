@@ -238,6 +238,30 @@ def plan(graph: str, *definitions: Definition, limits: Limits | None = None, **m
     return Set(graph=graph, definitions=definitions, limits=limits or Limits(), **fields)
 
 
+G = "g"
+"""The graph of a test that needs one alone."""
+
+
+def begun(*definitions: Definition, **more: Any) -> Drive:
+    """A graph of these nodes, set."""
+    drive = Drive()
+    drive.run(plan(G, *definitions, **more))
+    return drive
+
+
+def graph_of(drive: Drive) -> Graph:
+    return drive.state.graphs[G]
+
+
+def node(drive: Drive, slug: str) -> Node:
+    return graph_of(drive).nodes[node_id(slug)]
+
+
+def end(drive: Drive, slug: str, text: str | None = None, outcome: str = "achieved", **more: Any) -> None:
+    """Its attempt ends."""
+    drive.run(ended(graph_of(drive), slug, outcome, text=text, **more))
+
+
 def live_key(graph: Graph, slug: str) -> AttemptKey:
     """The key of the node's unsettled attempt."""
     return next(key for key in graph.live if key[0] == node_id(slug))

@@ -14,9 +14,7 @@ from graphd.core.model import Retry
 from graphd.core.schedule import schedule
 from graphd.core.tape import Tape
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import ME, Drive, define, ended, picture, plan, refused, states
-
-G = "g"
+from tests.unit.core_drive import ME, Drive, G, define, ended, picture, plan, refused, states
 
 
 def test_expectations_are_compared_and_the_plan_outlives_the_rev() -> None:

@@ -12,9 +12,7 @@ from graphd.core.model import Attempt, Limits, Retry, State
 from graphd.core.restore import restore
 from graphd.core.tape import Tape
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import Drive, define, ended, picture, plan, started
-
-G = "g"
+from tests.unit.core_drive import Drive, G, define, ended, picture, plan, started
 
 
 def test_history_keeps_the_last_64_and_spend_adds_up() -> None:

@@ -2,9 +2,7 @@
 
 from graphd.core.commands import Acknowledge, Cancel
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import Drive, define, ended, plan, refused
-
-G = "g"
+from tests.unit.core_drive import Drive, G, define, ended, plan, refused
 
 
 def test_deliveries_are_written_with_what_settles_and_acknowledged_once() -> None:

@@ -9,6 +9,7 @@ from graphd.core.model import Limits
 from graphd_protocol.ids import node_id
 from tests.unit.core_drive import (
     Drive,
+    G,
     define,
     effects_of,
     ended,
@@ -20,8 +21,6 @@ from tests.unit.core_drive import (
     states_of,
     stuck,
 )
-
-G = "g"
 
 
 def test_three_lost_in_a_row_pause_the_graph_and_progress_starts_the_count_anew() -> None:

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from graphd.core.commands import AttemptEnded, Finish, RetryNodes
 from graphd.core.model import Definition, Graph, Limits, Output, Retry
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import Drive, define, ended, live_key, plan, refused, states
-
-G = "g"
+from tests.unit.core_drive import Drive, G, define, ended, live_key, plan, refused, states
 
 
 @st.composite

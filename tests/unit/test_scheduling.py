@@ -3,9 +3,7 @@
 from graphd.core.commands import AttemptEnded, Cancel, Clear, Resume, RetryNodes, Tick
 from graphd.core.model import Definition, Limits, Retry
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import Drive, define, effects_of, ended, live_key, plan, refused, started, states
-
-G = "g"
+from tests.unit.core_drive import Drive, G, define, effects_of, ended, live_key, plan, refused, started, states
 
 
 def test_three_graphs_share_the_slots_fairly() -> None:

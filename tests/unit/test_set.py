@@ -2,9 +2,7 @@
 
 from graphd.core.commands import Clear, Pause, Release, Resume, RetryNodes
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import Drive, define, effects_of, ended, live_key, plan, refused, started, stuck
-
-G = "g"
+from tests.unit.core_drive import Drive, G, define, effects_of, ended, live_key, plan, refused, started, stuck
 
 
 def test_set_refuses_what_is_no_graph() -> None:
