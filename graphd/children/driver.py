@@ -299,6 +299,32 @@ class Monologue:
         return fact
 
 
+class Unspoken:
+    """What a driver says whose agent is never spoken to: nothing, on any occasion. Its cancel is the signals."""
+
+    first_lines = 0
+
+    def prompt(self, order: Order) -> tuple[Line, ...]:
+        """The task is in what is started."""
+        return ()
+
+    def answer(self, key: str, option: str | None, text: str | None) -> tuple[Line, ...]:
+        """It asks nothing."""
+        return ()
+
+    def turn(self, session: str, text: str) -> tuple[Line, ...]:
+        """A process has one turn."""
+        return ()
+
+    def cancel(self, session: str | None, open_asks: tuple[str, ...]) -> tuple[Line, ...]:
+        """It gets the signals."""
+        return ()
+
+    def close(self, session: str | None) -> tuple[Line, ...]:
+        """It ends by itself."""
+        return ()
+
+
 class Driver(Protocol):
     """How to speak one kind of agent: five functions and the fold.
 

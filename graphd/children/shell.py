@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphd.base.text import t
-from graphd.children.driver import Ending, Fact, Launch, Monologue, Order, PromptRefused
+from graphd.children.driver import Ending, Fact, Launch, Monologue, Order, PromptRefused, Unspoken
 from graphd.children.environment import write_private
 from graphd.children.inputs import write_inputs
 from graphd.children.journal import Record
@@ -18,16 +18,14 @@ from graphd.children.keeping.files import OUT
 from graphd.children.results import INLINE_LIMIT, exit_reason, inline, is_json
 from graphd.children.sink import Sink
 from graphd.core.model import Output
-from graphd.core.talk import Line
 
 LINE_LIMIT: Final = 4 << 20
 PLACEHOLDER: Final = re.compile(r"\{\{\s*[A-Za-z_][\w-]*(?:\.[\w-]+)*\s*\}\}")
 
 
-class ShellDriver:
+class ShellDriver(Unspoken):
     """Runs a script; says nothing to it."""
 
-    first_lines = 0
     is_plain = True
 
     def start(self, order: Order) -> Launch:
@@ -45,26 +43,6 @@ class ShellDriver:
         content = order.spec.encode("utf-8", "surrogateescape")
         write_private(order.folder / "script.new", content, becomes=script, is_durable=False)
         return Launch(("/bin/sh", "-eu", str(script)))
-
-    def prompt(self, order: Order) -> tuple[Line, ...]:
-        """Nothing: the script is a file."""
-        return ()
-
-    def answer(self, key: str, option: str | None, text: str | None) -> tuple[Line, ...]:
-        """Nothing: a shell asks nothing."""
-        return ()
-
-    def turn(self, session: str, text: str) -> tuple[Line, ...]:
-        """Nothing: a script has one turn."""
-        return ()
-
-    def cancel(self, session: str | None, open_asks: tuple[str, ...]) -> tuple[Line, ...]:
-        """Nothing: it gets the signals."""
-        return ()
-
-    def close(self, session: str | None) -> tuple[Line, ...]:
-        """Nothing: it ends by itself."""
-        return ()
 
     def fold(self, order: Order, *, out_bytes: int) -> "ShellFold":
         """Goes on where the folder's captured stdout ends."""

@@ -207,6 +207,11 @@ def is_judged(node: Node) -> bool:
     return bool(node.evidence) and node.evidence[-1]["round"] == node.rounds
 
 
+def goes_on(attempt: Attempt) -> bool:
+    """The next attempt goes on in its session: it was interrupted, its result was never judged."""
+    return attempt.child_session is not None and attempt.outcome in ("lost", "paused")
+
+
 def is_unchecked(graph: Graph, node: Node) -> bool:
     """Its worker's result is there, and goes on with the check of it: no worker starts anew."""
     worker = graph.attempts.get((node.id, "worker", node.last_number))

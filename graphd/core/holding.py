@@ -5,7 +5,7 @@ That it is not started meanwhile is `Capacity.held`: volatile, for as long as th
 
 from graphd.base.text import t
 from graphd.core.commands import Hold
-from graphd.core.derive import last_begun
+from graphd.core.derive import goes_on, last_begun
 from graphd.core.draft import Draft
 from graphd.core.model import Attempt, Graph, Node
 from graphd.core.settle import conclude
@@ -36,11 +36,6 @@ def _can_pause(node: Node, attempt: Attempt, live: list[tuple[str, str, int]]) -
     if node.state == "ready":
         return goes_on(attempt)
     return node.state == "running" and live == [attempt.key] and attempt.stop_reason is None
-
-
-def goes_on(attempt: Attempt) -> bool:
-    """The next attempt goes on in its session: it was interrupted, its result was never judged."""
-    return attempt.child_session is not None and attempt.outcome in ("lost", "paused")
 
 
 def is_at_work(graph: Graph, node: str) -> bool:

@@ -10,7 +10,7 @@ from graphd.core.codec import dump_budget
 from graphd.core.commands import Capacity
 from graphd.core.deadlines import first_timeout_ms
 from graphd.core.definition import Budget
-from graphd.core.derive import is_unchecked, last_begun, rebuild_queues
+from graphd.core.derive import goes_on, is_unchecked, last_begun, rebuild_queues
 from graphd.core.draft import Draft
 from graphd.core.events import DAEMON, Change, Effect, StartAttempt, WakeAt
 from graphd.core.facts import put_back_unchecked, refuse_check
@@ -284,6 +284,4 @@ def _turn(graph: Graph) -> tuple[int, int]:
 def _resumes(graph: Graph, node: Node) -> int | None:
     """The attempt whose child session goes on: one that was interrupted, never one whose result was judged."""
     before = last_begun(graph, node)
-    if before is None or before.child_session is None or before.outcome not in ("lost", "paused"):
-        return None
-    return before.number
+    return before.number if before is not None and goes_on(before) else None

@@ -42,7 +42,7 @@ def to_yaml(  # noqa: PLR0913  # all that a graph is set with
     if terms.mode == "deep":
         lines.append(f"# It was a deep run; its brief is not kept, only the fingerprint {terms.admission}.")
     if variables:
-        lines += ["inputs:", *(f"  {name}: {{ default: {_quoted(value)} }}" for name, value in variables.items())]
+        lines += ["inputs:", *(f"  {name}: {{ default: {quoted(value)} }}" for name, value in variables.items())]
     lines += ["config:", f"  objective: {_text(objective)}"]
     config = long_config(limits=limits, budget=budget, terms=terms, delivery_node=delivery_node)
     lines += [f"  {key}: {_value(value)}" for key, value in config.items()]
@@ -113,12 +113,13 @@ def _text(text: str) -> str:
         try:
             read_scalar(schema.Text(), text, is_plain=True)
         except ScalarMisread:
-            return _quoted(text)
+            return quoted(text)
         return text
-    return _quoted(text)
+    return quoted(text)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text in double quotes, whatever is in it."""
     return "".join(c if is_printable(c) else _escaped(c) for c in json.dumps(text, ensure_ascii=False))
 
 
@@ -130,9 +131,9 @@ def _escaped(character: str) -> str:
 def _json(value: Any) -> str:
     """A JSON value as JSON, its texts always in quotes: what it holds is not ours to read."""
     if isinstance(value, str):
-        return _quoted(value)
+        return quoted(value)
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_quoted(key)}: {_json(inner)}" for key, inner in value.items()) + "}"
+        return "{" + ", ".join(f"{quoted(key)}: {_json(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_json, value)) + "]"
     return json.dumps(value)

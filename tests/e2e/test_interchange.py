@@ -3,8 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -217,80 +215,73 @@ async def test_a_result_that_is_no_text_is_read_to_its_end_by_next() -> None:
 # ---- on the command line ------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Workspace]:
-    found = Workspace(tmp_path)
-    try:
-        yield found
-    finally:
-        found.end()
-
-
-def ask(place: Workspace, *words: str, code: int = 0) -> str:
-    done = place.graphd(*words)
+def ask(workspace: Workspace, *words: str, code: int = 0) -> str:
+    done = workspace.graphd(*words)
     assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout + (done.stderr if code else "")
 
 
-def test_export_clear_import_resume(place: Workspace) -> None:
-    ask(place, "run", "--sh", f"echo one >> {place.oracle}; echo out", "--then", "exit 3", code=1)
-    graph = json.loads(ask(place, "status", "--json"))["graphs"][0]["id"]
-    (place.root / "g.jsonl").write_text(ask(place, "export", graph))
-    assert "is here, or was" in ask(place, "import", "g.jsonl", code=1)
-    ask(place, "clear", graph)
-    assert "--new-id" in ask(place, "import", "g.jsonl", code=1)
+def test_export_clear_import_resume(workspace: Workspace) -> None:
+    ask(workspace, "run", "--sh", f"echo one >> {workspace.oracle}; echo out", "--then", "exit 3", code=1)
+    graph = json.loads(ask(workspace, "status", "--json"))["graphs"][0]["id"]
+    (workspace.root / "g.jsonl").write_text(ask(workspace, "export", graph))
+    assert "is here, or was" in ask(workspace, "import", "g.jsonl", code=1)
+    ask(workspace, "clear", graph)
+    assert "--new-id" in ask(workspace, "import", "g.jsonl", code=1)
 
-    said = ask(place, "import", "g.jsonl", "--new-id")
+    said = ask(workspace, "import", "g.jsonl", "--new-id")
     assert "imported" in said
     assert "2 nodes" in said
-    found = json.loads(ask(place, "status", "--json"))["graphs"][0]
+    found = json.loads(ask(workspace, "status", "--json"))["graphs"][0]
     assert (found["status"], found["counts"]) == ("blocked", {"achieved": 1, "failed": 1})
-    assert ask(place, "output", "echo") == "out\n"
-    ask(place, "retry", "exit")
-    ask(place, "watch", found["id"], code=1)
-    assert place.lines() == ["one"], "what was achieved is not run again"
-    assert "tables agree" in ask(place, "doctor")
+    assert ask(workspace, "output", "echo") == "out\n"
+    ask(workspace, "retry", "exit")
+    ask(workspace, "watch", found["id"], code=1)
+    assert workspace.lines() == ["one"], "what was achieved is not run again"
+    assert "tables agree" in ask(workspace, "doctor")
 
-    ask(place, "stop")
-    found = json.loads(ask(place, "watch", found["id"], "--json", code=1).splitlines()[-1])
+    ask(workspace, "stop")
+    found = json.loads(ask(workspace, "watch", found["id"], "--json", code=1).splitlines()[-1])
     assert found["snapshot"]["counts"] == {"achieved": 1, "failed": 1}, "the log holds it"
 
 
-async def test_an_import_that_is_sent_again_is_applied_once(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_import_that_is_sent_again_is_applied_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from graphd.client import Session
 
-    for name, value in place.environment.items():
+    for name, value in workspace.environment.items():
         monkeypatch.setenv(name, value)
     async with serving() as served:
         client = await served.client()
         lines = await exported(client, await half_done(served, client))
         await client.close()
     params = {"lines": lines, "newId": True, "requestId": "once"}
-    async with await Session.open(workspace=place.root) as session:
+    async with await Session.open(workspace=workspace.root) as session:
         first = await session.call("workgraph/import", params)
         assert await session.call("workgraph/import", params) == first
         assert len((await session.call("workgraph/list"))["graphs"]) == 1
 
 
-def test_purge_on_the_command_line(place: Workspace) -> None:
-    ask(place, "run", "--sh", "echo hello")
-    folder = place.folder / "attempts"
+def test_purge_on_the_command_line(workspace: Workspace) -> None:
+    ask(workspace, "run", "--sh", "echo hello")
+    folder = workspace.folder / "attempts"
     assert list(folder.glob("*/*/journal")) != []
-    assert "usage" in ask(place, "purge", code=2).lower() or "purge what" in ask(place, "purge", code=2)
-    assert "transcripts of 1 graph" in ask(place, "purge", "--older-than", "0", "--transcripts")
+    assert "usage" in ask(workspace, "purge", code=2).lower() or "purge what" in ask(workspace, "purge", code=2)
+    assert "transcripts of 1 graph" in ask(workspace, "purge", "--older-than", "0", "--transcripts")
     assert list(folder.glob("*/*")) == []
-    assert ask(place, "output", "--graph", "@last") == "hello\n", "what the database keeps of it"
-    found = json.loads(ask(place, "purge", "--older-than", "0", "--json"))
+    assert ask(workspace, "output", "--graph", "@last") == "hello\n", "what the database keeps of it"
+    found = json.loads(ask(workspace, "purge", "--older-than", "0", "--json"))
     assert len(found["graphs"]) == 1
-    assert json.loads(ask(place, "status", "--json"))["graphs"] == []
+    assert json.loads(ask(workspace, "status", "--json"))["graphs"] == []
 
 
-def test_a_file_that_is_none_is_a_bad_file(place: Workspace) -> None:
-    (place.root / "empty").touch()
-    (place.root / "raw").write_bytes(b"\xff\xfe")
-    (place.root / "text").write_text("hello\n")
+def test_a_file_that_is_none_is_a_bad_file(workspace: Workspace) -> None:
+    (workspace.root / "empty").touch()
+    (workspace.root / "raw").write_bytes(b"\xff\xfe")
+    (workspace.root / "text").write_text("hello\n")
     for name, code in (("empty", 2), ("raw", 2), ("missing", 2), ("text", 5)):
-        ask(place, "import", name, code=code)
+        ask(workspace, "import", name, code=code)
 
 
 @pytest.mark.parametrize("count", [200])

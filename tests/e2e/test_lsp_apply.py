@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.test_lsp import _RANGE, FLOW, lenses
-from tests.kit.lsp import edited
+from tests.kit.lsp import ALL_LINES, FLOW, edited, lenses
 from tests.kit.wire import WireError, refused_by, serving
 
 TITLE = "Apply to the running graph"
@@ -18,7 +17,7 @@ async def test_an_edited_file_offers_itself_to_the_running_graph() -> None:
         better = FLOW.replace("make lint", "make style")
         await client.change(uri, {"text": better})
         assert (0, TITLE) in await lenses(client, uri)
-        found = await client.of("codeAction", uri, range=_RANGE, context={"diagnostics": []})
+        found = await client.of("codeAction", uri, range=ALL_LINES, context={"diagnostics": []})
         assert TITLE in {row["title"] for row in found}
         with pytest.raises(WireError) as refusal:
             await client.command("graphd.apply", uri=uri)

@@ -1,6 +1,5 @@
 """The daemon's own process: readiness, one per workspace, clean ends, and nothing lost over a restart."""
 
-import json
 import os
 import signal
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 
 from graphd.client import paths
 from graphd.server.place import config_folder, state_folder
+from tests.kit.ready import ReadyProcess
 from tests.kit.wire import Client, Folded, WireError
 
 ROOT = Path(__file__).parents[2]
@@ -28,34 +28,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return workspace
 
 
-class Process:
+class Process(ReadyProcess):
     """A daemon process of the test's own."""
 
     def __init__(self, workspace: Path) -> None:
-        read_end, write_end = os.pipe()
-        argv = [sys.executable, "-P", "-m", "graphd.server", "--workspace", str(workspace)]
-        self.process = subprocess.Popen(
-            [*argv, "--ready-fd", str(write_end)],
-            pass_fds=[write_end],
-            stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-        )
-        os.close(write_end)
-        with os.fdopen(read_end, "rb") as pipe:
-            self.line: dict[str, Any] = json.loads(pipe.read() or b"{}")
+        super().__init__([sys.executable, "-P", "-m", "graphd.server", "--workspace", str(workspace)])
 
     @property
     def socket(self) -> str:
         return str(self.line["socket"])
-
-    def ended(self) -> int:
-        try:
-            self.process.communicate(timeout=20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.communicate()
-            raise
-        return self.process.returncode
 
 
 async def stop(client: Client) -> None:

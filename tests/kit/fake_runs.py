@@ -47,13 +47,54 @@ class World:
         return FakeRun(self, order, report)
 
 
-class FakeRun:
-    """One attempt in the world. Fits `graphd.children.driver.Run`."""
+class QuietRun:
+    """All of a `graphd.children.driver.Run` but its start and its adoption: nobody listens, and nothing is kept."""
 
-    def __init__(self, world: World, order: Order, report: Report) -> None:
-        self.world = world
+    def __init__(self, order: Order, report: Report) -> None:
         self.order = order
         self.report = report
+
+    def _ended(self, outcome: str, **facts: object) -> AttemptEnded:
+        key = (self.order.node, self.order.role, self.order.number)
+        return AttemptEnded(self.order.graph, key, outcome, **facts)  # type: ignore[arg-type]
+
+    def request_stop(self) -> None:
+        """It ends by itself."""
+
+    def request_close(self) -> None:
+        """It ends by itself."""
+
+    def tell(self, lines: list[tuple[int, str]]) -> None:
+        """Nobody listens."""
+
+    @property
+    def heard(self) -> int:
+        """No line was ever sent."""
+        return 0
+
+    def move_deadline(self, total_s: float) -> None:
+        """Nobody looks at a clock here."""
+
+    async def recheck(self) -> None:
+        """Nothing is ever stuck here."""
+
+    async def submit(self, content: bytes) -> bool:
+        """It has no turns."""
+        return False
+
+    async def collect(self) -> None:
+        """No keeper to tell."""
+
+    async def detach(self) -> None:
+        """No keeper to tell."""
+
+
+class FakeRun(QuietRun):
+    """One attempt in the world."""
+
+    def __init__(self, world: World, order: Order, report: Report) -> None:
+        super().__init__(order, report)
+        self.world = world
         self._stop = asyncio.Event()
 
     async def start(self) -> AttemptEnded:
@@ -92,38 +133,10 @@ class FakeRun:
             return self._ended("lost", reason="the world forgot it")
         return self._ended("failed", reason="it failed", failure_class="exec_failed")
 
-    def _ended(self, outcome: str, **facts: object) -> AttemptEnded:
-        key = (self.order.node, self.order.role, self.order.number)
-        return AttemptEnded(self.order.graph, key, outcome, **facts)  # type: ignore[arg-type]
-
     def request_stop(self) -> None:
         """End a hanging child."""
         self._stop.set()
 
-    def request_close(self) -> None:
-        """It ends by itself."""
-
-    def tell(self, lines: list[tuple[int, str]]) -> None:
-        """Nobody listens."""
-
-    @property
-    def heard(self) -> int:
-        """No line was ever sent."""
-        return 0
-
-    def move_deadline(self, total_s: float) -> None:
-        """Nobody looks at a clock here."""
-
-    async def recheck(self) -> None:
-        """Nothing is ever stuck here."""
-
-    async def submit(self, content: bytes) -> bool:
-        """It has no turns."""
-        return False
-
     async def collect(self) -> None:
         """No keeper to tell."""
         failpoint("fake.collect.after")
-
-    async def detach(self) -> None:
-        """No keeper to tell."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from pygls.protocol import default_converter
 
+from graphd.server.lsp.desk import Desk
 from tests.kit.wire import Client, Served, Wire, frame
 
 FULL: Wire = {
@@ -32,6 +33,15 @@ FULL: Wire = {
     },
 }
 """A client that can do all but pull diagnostics."""
+
+FLOW = """title: Ship it
+nodes:
+  - { id: lint, run: make lint }
+  - { id: tests, run: make test }
+  - { id: report, needs: [lint, tests], run: cat }
+"""
+ALL_LINES: Wire = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
+PLACE: Wire = {"textDocument": {"uri": "file:///x.yaml"}, "position": {"line": 0, "character": 0}}
 
 
 class Editor(Client):
@@ -146,3 +156,27 @@ def span(rows: Wire) -> tuple[int, int, int, int]:
     """A range as four numbers."""
     start, end = rows["start"], rows["end"]
     return start["line"], start["character"], end["line"], end["character"]
+
+
+async def run(client: Editor, uri: str, text: str = FLOW) -> str:
+    """A live graph of the file, as if it had been saved with this text."""
+    path = Path(uri.removeprefix("file://"))
+    before = path.read_text()
+    path.write_text(text)
+    graph: str = (await client.call("workgraph/set", {"file": str(path)}))["graph"]
+    path.write_text(before)
+    return graph
+
+
+async def lenses(client: Editor, uri: str) -> list[tuple[int, str]]:
+    """(line, title) of every lens."""
+    rows = await client.of("codeLens", uri)
+    return [(row["range"]["start"]["line"], row["command"]["title"]) for row in rows]
+
+
+def desk_of(served: Served, index: int = 0) -> Desk:
+    """The desk behind a connection."""
+    session = list(served.server._served)[index]._lsp
+    assert session is not None
+    assert session._desk is not None
+    return session._desk

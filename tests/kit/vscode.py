@@ -239,7 +239,8 @@ class Window:
 
     def frames(self) -> list[Frame]:
         """Every frame, webviews too."""
-        return self.page.frames
+        frames: list[Frame] = self.page.frames
+        return frames
 
     def picture(self, name: str) -> Path:
         """Save what is seen."""

@@ -19,15 +19,7 @@ from typing import Any, TypeVar
 from graphd.base.clock import Clock, SystemClock
 from graphd.base.refusal import Refused
 from graphd.children.profiles.choosing import Agents
-from graphd.core.commands import (
-    AttemptEnded,
-    AttemptIdentified,
-    Capacity,
-    Command,
-    Done,
-    Request,
-    Tick,
-)
+from graphd.core.commands import AttemptEnded, AttemptIdentified, Capacity, Command, Done, Request, Tick
 from graphd.core.decide import decide
 from graphd.core.events import AttemptKey, Change, Event
 from graphd.core.model import Attempt, Identity, Output, State
@@ -103,6 +95,12 @@ class Client:
         if "error" in answer:
             raise WireError(answer["error"])
         return answer["result"]
+
+    async def refused(self, method: str, params: Any = None) -> Wire:
+        """The error of a request, which has to be one."""
+        answer = await self.answer(await self.request(method, params))
+        error: Wire = answer["error"]
+        return error
 
     async def next(self, method: str | None = None) -> Wire:
         """The params of the next notification (of this method)."""

@@ -1,17 +1,16 @@
 """The daemon's process on its porch: what it has imported when it answers, who waits, how it ends, how it fails."""
 
 import asyncio
-import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.kit.ready import ReadyProcess
 from tests.kit.wire import Client, hello_params
 from tests.kit.workspaces import Workspace
 
@@ -20,20 +19,13 @@ A_MOMENT_S = 0.2
 """How long nothing may come: too short a time can only let a mistake pass, never fail a right answer."""
 
 
-class Gated:
+class Gated(ReadyProcess):
     """A daemon that loads nothing until `open_gate`."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._root = workspace.root
         (self._root / "go").unlink(missing_ok=True)
-        read_end, write_end = os.pipe()
-        argv = [sys.executable, "-P", str(GATED), "--workspace", str(workspace.root), "--ready-fd", str(write_end)]
-        self.process = subprocess.Popen(
-            argv, env=workspace.environment, pass_fds=[write_end], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
-        os.close(write_end)
-        with os.fdopen(read_end, "rb") as pipe:
-            self.line: dict[str, Any] = json.loads(pipe.read() or b"{}")
+        super().__init__([sys.executable, "-P", str(GATED), "--workspace", str(workspace.root)], workspace.environment)
         self.socket = Path(self.line["socket"])
 
     def open_gate(self) -> None:
@@ -42,15 +34,6 @@ class Gated:
     @property
     def imported(self) -> str:
         return (self._root / "imported").read_text()
-
-    def ended(self) -> int:
-        try:
-            self.process.communicate(timeout=20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.communicate()
-            raise
-        return self.process.returncode
 
 
 @pytest.fixture

@@ -5,13 +5,12 @@ As in `test_crash_sweep`: whoever passes the point first is killed there, and th
 
 import json
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.kit.workspaces import Workspace
-from tests.proc.test_crash_sweep import AT_ONCE, Point
+from tests.proc.test_crash_sweep import Point, sweep
 
 PLAN = """
 nodes:
@@ -92,20 +91,10 @@ def judge(workspace: Workspace, point: Point) -> str | None:
     return None if doctor.returncode == 0 else f"the doctor found: {doctor.stdout}"
 
 
-def sweep(base: Path, points: list[Point]) -> dict[str, str]:
-    def one(point: Point) -> tuple[str, str | None]:
-        place = base / f"{point.name}-{point.hit}"
-        place.mkdir()
-        return str(point), crash_at(place, point)
-
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return {point: trouble for point, trouble in pool.map(one, points) if trouble is not None}
-
-
 @pytest.mark.timeout(300)
 def test_killed_while_a_gate_decides_and_a_list_is_joined_the_run_ends_as_if_nothing_happened(tmp_path: Path) -> None:
     points = ("store.commit.before", "store.commit.after", "writer.reply.before", "writer.notify.after")
-    assert sweep(tmp_path, [Point(name, hit) for name, hit in zip(points, (4, 5, 6, 7), strict=True)]) == {}
+    assert sweep(tmp_path, [Point(name, hit) for name, hit in zip(points, (4, 5, 6, 7), strict=True)], crash_at) == {}
 
 
 @pytest.mark.slow
@@ -113,4 +102,4 @@ def test_killed_while_a_gate_decides_and_a_list_is_joined_the_run_ends_as_if_not
 def test_killed_at_any_point_the_run_ends_as_if_nothing_happened(tmp_path: Path) -> None:
     points = [Point(name, 1) for name in clean_points(tmp_path / "clean") if not name.startswith("cli.")]
     commits = [Point(name, hit) for name in ("store.commit.before", "store.commit.after") for hit in range(2, 16)]
-    assert sweep(tmp_path, points + commits) == {}
+    assert sweep(tmp_path, points + commits, crash_at) == {}

@@ -8,6 +8,7 @@ that was acknowledged may be missing, the tables must equal the log, and no proc
 import json
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,13 +106,13 @@ def judge(workspace: Workspace, point: Point, code: int, said: str) -> str | Non
     return f"left behind: {left}" if left else None
 
 
-def sweep(base: Path, points: list[Point]) -> dict[str, str]:
+def sweep(base: Path, points: list[Point], crash: Callable[[Path, Point], str | None] = crash_at) -> dict[str, str]:
     """All schedules, some at once: most of their time is waiting. What went wrong, by point."""
 
     def one(point: Point) -> tuple[str, str | None]:
         place = base / f"{point.name}-{point.hit}"
         place.mkdir()
-        return str(point), crash_at(place, point)
+        return str(point), crash(place, point)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return {point: trouble for point, trouble in pool.map(one, points) if trouble is not None}

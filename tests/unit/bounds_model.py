@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from tests.unit.core_model import STRENGTH, TAKES, Model, demand
+from tests.unit.core_model import Model
+from tests.unit.model_parts import STRENGTH, TAKES, demand
 
 LIMIT = "budget_limited"
 STRENGTH["budget"] = 0

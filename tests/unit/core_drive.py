@@ -3,6 +3,8 @@
 import copy
 from typing import Any
 
+import pytest
+
 from graphd.base.refusal import Refused
 from graphd.core.admission import Gates
 from graphd.core.codec import dump_graph
@@ -237,6 +239,30 @@ def plan(graph: str, *definitions: Definition, limits: Limits | None = None, **m
     return Set(graph=graph, definitions=definitions, limits=limits or Limits(), **fields)
 
 
+G = "g"
+"""The graph of a test that needs one alone."""
+
+
+def begun(*definitions: Definition, **more: Any) -> Drive:
+    """A graph of these nodes, set."""
+    drive = Drive()
+    drive.run(plan(G, *definitions, **more))
+    return drive
+
+
+def graph_of(drive: Drive) -> Graph:
+    return drive.state.graphs[G]
+
+
+def node(drive: Drive, slug: str) -> Node:
+    return graph_of(drive).nodes[node_id(slug)]
+
+
+def end(drive: Drive, slug: str, text: str | None = None, outcome: str = "achieved", **more: Any) -> None:
+    """Its attempt ends."""
+    drive.run(ended(graph_of(drive), slug, outcome, text=text, **more))
+
+
 def live_key(graph: Graph, slug: str) -> AttemptKey:
     """The key of the node's unsettled attempt."""
     return next(key for key in graph.live if key[0] == node_id(slug))
@@ -263,3 +289,24 @@ def states(graph: Graph) -> dict[str, str]:
 def effects_of(drive: Drive) -> list[tuple[Any, ...]]:
     """The last commit's effects as plain tuples."""
     return [(type(effect).__name__, *(part for part in effect if part is not False)) for effect in drive.effects]
+
+
+def started(drive: Drive) -> list[str]:
+    """Slugs in the order in which they were started, as `graph/slug`."""
+    graphs = drive.state.graphs
+    return [
+        f"{event.graph}/{graphs[event.graph].nodes[event.node].slug}"
+        for event in drive.log
+        if event.kind == "attempt_started" and event.node is not None
+    ]
+
+
+def states_of(drive: Drive) -> dict[str, str]:
+    return {graph.id: graph.status for graph in drive.state.graphs.values()}
+
+
+def refused(drive: Drive, command: Command, **condition: Any) -> Refused:
+    """The refusal of a person's command."""
+    with pytest.raises(Refused) as caught:
+        drive.run(command, ME, **condition)
+    return caught.value

@@ -11,7 +11,8 @@ from graphd.core.definition import Budget
 from graphd.core.model import Limits, Spent
 from tests.unit.bounds_model import BoundedModel
 from tests.unit.core_drive import ME, live_key, plan
-from tests.unit.core_model import Model, ModelNode
+from tests.unit.core_model import Model
+from tests.unit.model_parts import ModelNode
 from tests.unit.test_core_machine import PICK, SLUGS, CoreMachine, definition_of, model_nodes
 
 BUDGETS = st.sampled_from([None, None, 2, 5, 20, 100])

@@ -22,11 +22,10 @@ from graphd.core.commands import (
 )
 from graphd.core.definition import Budget, Definition, Terms, Verify
 from graphd.core.events import WakeAt
-from graphd.core.model import Graph, Limits, Spent
+from graphd.core.model import Limits, Spent
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import ME, Drive, define, ended, identified, live_key, plan, states, stuck
+from tests.unit.core_drive import ME, Drive, G, define, ended, graph_of, identified, live_key, plan, states, stuck
 
-G = "g"
 AGENT: dict[str, Any] = {"profiles": (("shell", "shell"), ("build", "claude"))}
 
 
@@ -35,10 +34,6 @@ def agents(*slugs: str, budget: Budget, needs: tuple[str, ...] = (), **capacity:
     drive = Drive(**{**AGENT, **capacity})
     drive.run(plan(G, *(Definition(slug, "x", "build", needs=needs, required=True) for slug in slugs), budget=budget))
     return drive
-
-
-def graph_of(drive: Drive) -> Graph:
-    return drive.state.graphs[G]
 
 
 def use(drive: Drive, slug: str, tokens: int, cost: float | None = 0.0) -> None:

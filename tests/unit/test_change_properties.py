@@ -13,7 +13,7 @@ from graphd.core.change.values import GraphValue
 from graphd.core.model import Definition, Failure, Graph, HistoryEntry, Node, Source, Spent
 from graphd_protocol.ids import node_id
 from graphd_protocol.states import FailureClass
-from tests.unit.test_change import STONE, change_1, change_2
+from tests.unit.change_values import STONE, change_1, change_2
 
 SETTINGS = settings(max_examples=100, deadline=None)
 kinds = st.sampled_from(sorted(HISTORY_KINDS))

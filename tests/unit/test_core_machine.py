@@ -25,7 +25,8 @@ from graphd.core.commands import (
 from graphd.core.edits import Edits, Patch
 from graphd.core.model import Definition, Graph, Limits, Retry
 from tests.unit.core_drive import ME, Drive, ended, identified, live_key, plan, stuck
-from tests.unit.core_model import Condition, Model, ModelEdits, ModelNode, ModelRefusal
+from tests.unit.core_model import Model
+from tests.unit.model_parts import Condition, ModelEdits, ModelNode, ModelRefusal
 
 SLUGS = [f"n{i}" for i in range(12)]
 PICK = st.integers(0, 99)

@@ -18,11 +18,10 @@ from graphd.core.commands import (
 from graphd.core.definition import Definition
 from graphd.core.draft import Draft
 from graphd.core.events import DAEMON, MoveDeadline, StopAttempt
-from graphd.core.model import Ask, Attempt, Clock, Graph, Limits
+from graphd.core.model import Ask, Attempt, Clock, Limits
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import ME, Drive, define, ended, identified, plan
+from tests.unit.core_drive import ME, Drive, G, define, ended, graph_of, identified, plan
 
-G = "g"
 A = node_id("a")
 KEY = (A, "worker", 1)
 YES: Any = ({"id": "y", "kind": "allow_once", "label": "Yes"},)
@@ -35,10 +34,6 @@ def agent(*, limits: Limits | None = None, **more: Any) -> Drive:
     drive.run(plan(G, Definition("a", "x", "build", **{**usual, **more}), limits=limits))
     drive.run(identified(graph_of(drive), "a"))
     return drive
-
-
-def graph_of(drive: Drive) -> Graph:
-    return drive.state.graphs[G]
 
 
 def attempt_of(drive: Drive) -> Attempt:

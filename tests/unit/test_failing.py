@@ -8,22 +8,11 @@ from graphd.core.commands import AttemptEnded, DaemonStarted, Pause, Release, Re
 from graphd.core.definition import ForEach, Terms, Wait
 from graphd.core.edits import Edits
 from graphd.core.events import Refused, StopAttempt
-from graphd.core.model import Definition, Graph, Limits
+from graphd.core.model import Definition, Limits
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import ME, Drive, define, ended, live_key, plan, states, stuck
+from tests.unit.core_drive import ME, Drive, G, begun, define, ended, graph_of, live_key, states, stuck
 
-G = "g"
 STOP = Terms(on_required_failure="stop")
-
-
-def begun(*definitions: Any, **more: Any) -> Drive:
-    drive = Drive()
-    drive.run(plan(G, *definitions, **more))
-    return drive
-
-
-def graph_of(drive: Drive) -> Graph:
-    return drive.state.graphs[G]
 
 
 def end(drive: Drive, slug: str, outcome: str = "achieved", **more: Any) -> None:

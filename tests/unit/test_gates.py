@@ -9,34 +9,14 @@ from graphd.core.commands import AttemptSaid, Cancel, DaemonStarted, Finish, Pau
 from graphd.core.definition import Gate
 from graphd.core.events import Refused
 from graphd.core.gates import VerdictMissing, findings_of, verdict_of
-from graphd.core.model import Graph, Limits, Node, Output
+from graphd.core.model import Limits, Output
 from graphd.core.policy import Leave
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import ME, Drive, define, ended, live_key, plan, states
-
-G = "g"
+from tests.unit.core_drive import ME, Drive, G, begun, define, end, graph_of, live_key, node, states
 
 
 def said(verdict: str, **more: Any) -> str:
     return json.dumps({"verdict": verdict, **more})
-
-
-def begun(*definitions: Any, **more: Any) -> Drive:
-    drive = Drive()
-    drive.run(plan(G, *definitions, **more))
-    return drive
-
-
-def graph_of(drive: Drive) -> Graph:
-    return drive.state.graphs[G]
-
-
-def node(drive: Drive, slug: str) -> Node:
-    return graph_of(drive).nodes[node_id(slug)]
-
-
-def end(drive: Drive, slug: str, text: str | None = None, outcome: str = "achieved", **more: Any) -> None:
-    drive.run(ended(graph_of(drive), slug, outcome, text=text, **more))
 
 
 def reviewed(**gate: Any) -> Drive:

@@ -9,11 +9,9 @@ from graphd.core.commands import Cancel, DaemonStarted, Finish, Pause, Resume, R
 from graphd.core.definition import Approval, ForEach, Gate
 from graphd.core.events import Refused
 from graphd.core.items import items_of
-from graphd.core.model import Graph, Limits, Node
+from graphd.core.model import Limits
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import ME, Drive, define, ended, live_key, plan, states
-
-G = "g"
+from tests.unit.core_drive import ME, Drive, G, define, end, ended, graph_of, live_key, node, plan, states
 
 
 def each(slug: str = "each", *needs: str, source: str = "list.output", most: int = 50, **more: Any) -> Any:
@@ -27,18 +25,6 @@ def listed(values: Any, *definitions: Any, media: str | None = None, **more: Any
     drive.run(plan(G, define("list"), *(definitions or (each(),)), define("sum", "each"), limits=limits, **more))
     end(drive, "list", values if isinstance(values, str) else json.dumps(values))
     return drive
-
-
-def graph_of(drive: Drive) -> Graph:
-    return drive.state.graphs[G]
-
-
-def node(drive: Drive, slug: str) -> Node:
-    return graph_of(drive).nodes[node_id(slug)]
-
-
-def end(drive: Drive, slug: str, text: str | None = None, outcome: str = "achieved", **more: Any) -> None:
-    drive.run(ended(graph_of(drive), slug, outcome, text=text, **more))
 
 
 def output(drive: Drive, slug: str) -> Any:

@@ -35,20 +35,16 @@ from tests.unit.core_drive import (
     ME,
     MOVES,
     Drive,
+    G,
     define,
     ended,
+    graph_of,
     identified,
     live_key,
     plan,
     states,
     stuck,
 )
-
-G = "g"
-
-
-def graph_of(drive: Drive) -> Graph:
-    return drive.state.graphs[G]
 
 
 def begin(status: str) -> Drive:

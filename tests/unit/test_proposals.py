@@ -8,17 +8,12 @@ from graphd.base.refusal import Refused
 from graphd.core.commands import Accept, Cancel, Dismiss, Extend, Propose, Replan, Respond
 from graphd.core.definition import Budget
 from graphd.core.edits import Edits, Patch
-from graphd.core.model import Ask, Graph, Limits, Source
+from graphd.core.model import Ask, Limits, Source
 from graphd.core.proposals import edits_of, open_proposals
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import ME, Drive, define, ended, plan, states
+from tests.unit.core_drive import ME, Drive, G, define, ended, graph_of, plan, states
 
-G = "g"
 ADDITION = Edits(add=(define("c", "a"),))
-
-
-def of(drive: Drive) -> Graph:
-    return drive.state.graphs[G]
 
 
 def proposed(edits: Edits = ADDITION, **more: Any) -> Drive:
@@ -29,7 +24,7 @@ def proposed(edits: Edits = ADDITION, **more: Any) -> Drive:
 
 
 def only(drive: Drive) -> Ask:
-    (ask,) = open_proposals(of(drive))
+    (ask,) = open_proposals(graph_of(drive))
     return ask
 
 
@@ -46,7 +41,7 @@ def kinds(drive: Drive) -> list[str]:
 
 def test_a_proposal_waits_with_its_ask_and_changes_no_plan() -> None:
     drive = proposed()
-    assert of(drive).plan_version == 1
+    assert graph_of(drive).plan_version == 1
     assert kinds(drive) == ["ask_opened", "proposal_made"]
     ask = only(drive)
     assert (ask.kind, ask.title, ask.action["author"], ask.action["planVersion"]) == (
@@ -63,7 +58,11 @@ def test_acceptance_is_one_replan_in_the_change_of_the_answer(way: str) -> None:
     drive.run(command, ME)
     assert kinds(drive)[:1] == ["ask_answered"]
     assert {"node_defined", "graph_extended", "proposal_settled"} <= set(kinds(drive))
-    assert (of(drive).plan_version, states(of(drive))["c"], open_proposals(of(drive))) == (2, "waiting", [])
+    assert (graph_of(drive).plan_version, states(graph_of(drive))["c"], open_proposals(graph_of(drive))) == (
+        2,
+        "waiting",
+        [],
+    )
     late = refusal(drive, Accept(G, ask.id))
     assert (late.code, late.facts["by"]) == ("askGone", "me")
 
@@ -74,7 +73,7 @@ def test_a_dismissed_proposal_is_gone(way: str) -> None:
     ask = only(drive)
     command = Dismiss(G, ask.id, "no") if way == "dismiss" else Respond(G, ask.id, ask.action_hash, option="dismiss")
     drive.run(command, ME)
-    assert (of(drive).plan_version, kinds(drive)) == (1, ["ask_answered", "proposal_settled"])
+    assert (graph_of(drive).plan_version, kinds(drive)) == (1, ["ask_answered", "proposal_settled"])
     assert refusal(drive, Dismiss(G, ask.id)).code == "askGone"
 
 
@@ -91,12 +90,12 @@ def test_a_proposal_is_stale_when_a_node_that_it_edits_was_edited_since() -> Non
     drive.run(Replan(G, Edits(change=(Patch("b", {"timeout_ms": 5000}),))), ME)
     refused = refusal(drive, Accept(G, stale.id))
     assert (refused.code, refused.facts["planVersion"], refused.facts["node"]) == ("conflict", 3, "b")
-    assert stale.id in of(drive).open_asks, "a refusal answers nothing"
+    assert stale.id in graph_of(drive).open_asks, "a refusal answers nothing"
     assert refusal(drive, Respond(G, stale.id, stale.action_hash, option="accept")).code == "conflict"
     drive.run(Dismiss(G, stale.id), ME)
     fresh = only(drive)
     drive.run(Accept(G, fresh.id), ME)  # the plan moved, but not where this one edits it
-    assert of(drive).nodes[node_id("a")].after_stop == "cancelled"
+    assert graph_of(drive).nodes[node_id("a")].after_stop == "cancelled"
 
 
 def test_a_removed_node_makes_a_proposal_about_it_stale() -> None:
@@ -126,10 +125,10 @@ def test_a_file_whose_node_began_since_restarts_it_though_an_agent_of_it_is_miss
     drive.run(plan(G, define("a"), define("b", "a")))
     edits = Edits(change=(Patch("b", {"spec": "anew"}),), add=(define("c", worker="build", required=False),))
     drive.run(Propose(G, edits, "me", "the file was changed", Source("file", "w", "/w.yaml", "beef")), ME)
-    drive.run(ended(of(drive), "a"))
-    assert states(of(drive))["b"] == "running"
+    drive.run(ended(graph_of(drive), "a"))
+    assert states(graph_of(drive))["b"] == "running"
     drive.run(Accept(G, only(drive).id, missing=(("build", "not installed"),)), ME)
-    assert of(drive).nodes[node_id("b")].after_stop == "waiting"
+    assert graph_of(drive).nodes[node_id("b")].after_stop == "waiting"
 
 
 def test_what_could_not_be_accepted_is_not_proposed() -> None:
@@ -143,19 +142,19 @@ def test_automatic_proposals_are_carried_out_at_once_and_capped() -> None:
     drive.run(plan(G, define("a"), limits=Limits(replans=1)))
     drive.run(Propose(G, Edits(add=(define("x"),)), "optimizer", "split", is_automatic=True))
     assert kinds(drive)[0] == "proposal_made"
-    assert (of(drive).plan_version, of(drive).replans, open_proposals(of(drive))) == (2, 1, [])
+    assert (graph_of(drive).plan_version, graph_of(drive).replans, open_proposals(graph_of(drive))) == (2, 1, [])
     assert (
         refusal(drive, Propose(G, Edits(add=(define("y"),)), "optimizer", "more", is_automatic=True)).code == "capacity"
     )
     drive.run(Extend(G, (define("y"),)), ME)
-    assert of(drive).replans == 1, "a person's do not count"
+    assert graph_of(drive).replans == 1, "a person's do not count"
 
 
 def test_an_accepted_file_is_where_the_plan_comes_from() -> None:
     source = Source("file", "w", "/w.yaml", "beef")
     drive = proposed(source=source)
     drive.run(Accept(G, only(drive).id, environment="e"), ME)
-    assert (of(drive).source, of(drive).environment) == (source, "e")
+    assert (graph_of(drive).source, graph_of(drive).environment) == (source, "e")
 
 
 def test_a_file_is_caught_up_with_what_began_and_what_came_to_rest_since() -> None:
@@ -164,9 +163,9 @@ def test_a_file_is_caught_up_with_what_began_and_what_came_to_rest_since() -> No
     change = (Patch("a", {"timeout_ms": 5000}), Patch("b", {"spec": "anew"}), Patch("z", {"spec": "anew"}))
     edits = Edits(change=change, remove=(("c", "no longer in the file"),))
     drive.run(Propose(G, edits, "me", "w was changed", Source("file", "w", "/w.yaml", "beef")), ME)
-    drive.run(ended(of(drive), "a"))
-    drive.run(ended(of(drive), "b"))
-    drive.run(ended(of(drive), "c"))
+    drive.run(ended(graph_of(drive), "a"))
+    drive.run(ended(graph_of(drive), "b"))
+    drive.run(ended(graph_of(drive), "c"))
     drive.run(Accept(G, only(drive).id), ME)
     event = next(event for event in drive.changes[0].events if event.kind == "graph_replanned")
     assert event.payload["restarted"] == ["a", "b", "z"]
@@ -176,12 +175,14 @@ def test_a_file_is_caught_up_with_what_began_and_what_came_to_rest_since() -> No
 def test_a_cancelled_graph_has_no_open_proposals_and_a_complete_one_still_takes_an_extension() -> None:
     drive = proposed()
     drive.run(Propose(G, Edits(restart=("a",)), "me", "again"), ME)
-    drive.run(ended(of(drive), "a"))
-    drive.run(ended(of(drive), "b"))
-    assert (of(drive).status, len(open_proposals(of(drive)))) == ("complete", 1), "a restart could not be accepted now"
+    drive.run(ended(graph_of(drive), "a"))
+    drive.run(ended(graph_of(drive), "b"))
+    assert (graph_of(drive).status, len(open_proposals(graph_of(drive)))) == ("complete", 1), (
+        "a restart could not be accepted now"
+    )
     drive.run(Accept(G, only(drive).id), ME)
-    assert of(drive).status == "active"
+    assert graph_of(drive).status == "active"
     drive.run(Propose(G, Edits(add=(define("z"),)), "p", "r"), ME)
     drive.run(Cancel(G), ME)
-    drive.run(ended(of(drive), "c"))
-    assert (of(drive).status, open_proposals(of(drive))) == ("cancelled", [])
+    drive.run(ended(graph_of(drive), "c"))
+    assert (graph_of(drive).status, open_proposals(graph_of(drive))) == ("cancelled", [])

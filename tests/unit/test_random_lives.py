@@ -17,10 +17,9 @@ from graphd.base.refusal import Refused
 from graphd.core import commands as c
 from graphd.core.compare import compare, plan_of
 from graphd.core.definition import Approval, Budget, Definition, ForEach, Gate, Verify, Wait
-from graphd.core.derive import rebuild_state
+from graphd.core.derive import goes_on, rebuild_state
 from graphd.core.edits import Edits, Patch
 from graphd.core.evolve import evolve
-from graphd.core.holding import goes_on
 from graphd.core.model import Graph, Identity, Limits, Output, Source, Spent, State
 from graphd.core.policy import Leave
 from graphd.core.proposals import open_proposals

@@ -22,20 +22,10 @@ from graphd.core.definition import Budget, Gate, Retry, Verify
 from graphd.core.draft import Draft
 from graphd.core.edits import Edits, Patch, dump_edits, load_edits, patch_to
 from graphd.core.events import DAEMON, StopAttempt
-from graphd.core.model import Definition, Graph, Limits, Node
+from graphd.core.model import Definition, Limits
 from graphd.core.revision import Reporting
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import ME, Drive, define, effects_of, ended, plan, states, stuck
-
-G = "g"
-
-
-def of(drive: Drive) -> Graph:
-    return drive.state.graphs[G]
-
-
-def node(drive: Drive, slug: str) -> Node:
-    return of(drive).nodes[node_id(slug)]
+from tests.unit.core_drive import ME, Drive, G, define, effects_of, ended, graph_of, node, plan, states, stuck
 
 
 def started(*definitions: Definition, concurrency: int = 8, **more: Any) -> Drive:
@@ -70,9 +60,9 @@ def kinds(drive: Drive) -> list[str]:
 def test_an_extension_is_one_change_and_one_plan_version_and_its_nodes_start() -> None:
     drive = started(define("a"), define("b", "a"))
     drive.run(Extend(G, (define("c"), define("d", "b", "c", required=False))), ME)
-    assert of(drive).plan_version == 2
-    assert states(of(drive)) == {"a": "running", "b": "waiting", "c": "running", "d": "waiting"}
-    assert [n.index for n in of(drive).nodes.values()] == [0, 1, 2, 3]
+    assert graph_of(drive).plan_version == 2
+    assert states(graph_of(drive)) == {"a": "running", "b": "waiting", "c": "running", "d": "waiting"}
+    assert [n.index for n in graph_of(drive).nodes.values()] == [0, 1, 2, 3]
     assert drive.changes[0].operation == "extend"
     event = drive.changes[0].events[-2]
     assert (event.kind, event.payload["added"]) == ("graph_extended", ["c", "d"])
@@ -84,17 +74,17 @@ def test_a_replan_adds_changes_and_removes_in_one_change() -> None:
         drive, add=(define("n", "a"),), change=(Patch("c", {"needs": ["n"], "spec": "anew"}),),
         remove=(("b", "not needed"),),
     )  # fmt: skip
-    assert of(drive).plan_version == 2
-    assert states(of(drive)) == {"a": "running", "b": "cancelled", "c": "waiting", "n": "waiting"}
+    assert graph_of(drive).plan_version == 2
+    assert states(graph_of(drive)) == {"a": "running", "b": "cancelled", "c": "waiting", "n": "waiting"}
     assert node(drive, "b").cancel_reason == "removed: not needed"
-    assert (node(drive, "b").removed_in, list(of(drive).removed)) == (2, [node_id("b")])
+    assert (node(drive, "b").removed_in, list(graph_of(drive).removed)) == (2, [node_id("b")])
     assert (node(drive, "c").definition.spec, node(drive, "c").needs) == ("anew", (node_id("n"),))
     assert node(drive, "c").required, "the only end of the plan"
     assert len({event.rev for change in drive.changes for event in change.events}) == 1
-    drive.run(ended(of(drive), "a"))
-    drive.run(ended(of(drive), "n"))
-    drive.run(ended(of(drive), "c"))
-    assert (of(drive).status, of(drive).outcome) == ("complete", "ok")
+    drive.run(ended(graph_of(drive), "a"))
+    drive.run(ended(graph_of(drive), "n"))
+    drive.run(ended(graph_of(drive), "c"))
+    assert (graph_of(drive).status, graph_of(drive).outcome) == ("complete", "ok")
 
 
 def test_which_node_is_required_follows_the_plan() -> None:
@@ -108,9 +98,9 @@ def test_which_node_is_required_follows_the_plan() -> None:
 
 def test_edits_that_come_to_nothing_change_nothing() -> None:
     drive = started(define("a"))
-    rev = of(drive).rev
+    rev = graph_of(drive).rev
     edit(drive, change=(Patch("a", {"spec": "do a"}),))
-    assert (of(drive).rev, of(drive).plan_version, drive.changes) == (rev, 1, [])
+    assert (graph_of(drive).rev, graph_of(drive).plan_version, drive.changes) == (rev, 1, [])
     assert codes(refused(drive)) == {"edits.empty"}
     assert codes(refused(drive, Extend(G, ()))) == {"edits.empty"}
 
@@ -137,7 +127,11 @@ def test_ids_are_never_used_again() -> None:
     assert codes(refused(drive, Extend(G, (define("b"),)))) == {"slug.taken"}
     for edits in ({"change": (Patch("b", {"spec": "x"}),)}, {"restart": ("b",)}, {"remove": (("b", "no"),)}):
         refusal = refused(drive, **edits)
-        assert (refusal.code, refusal.facts["node"], refusal.facts["rev"]) == ("invalidTransition", "b", of(drive).rev)
+        assert (refusal.code, refusal.facts["node"], refusal.facts["rev"]) == (
+            "invalidTransition",
+            "b",
+            graph_of(drive).rev,
+        )
     assert refused(drive, RetryNodes(G, "b")).code == "invalidTransition"
     assert refused(drive, change=(Patch("ghost", {}),)).code == "notFound"
     assert codes(refused(drive, Extend(G, (define("c", "b"),)))) == {"need.gone"}
@@ -149,7 +143,7 @@ def test_no_node_is_left_needing_a_removed_or_cancelled_one(how: str) -> None:
     ends = {"remove": (("b", "no"),)} if how == "remove" else {"cancel": ("b",)}
     assert codes(refused(drive, **ends)) == {"need.gone"}
     edit(drive, **ends, change=(Patch("c", {"needs": ["a"]}),))
-    assert states(of(drive)) == {"a": "running", "b": "cancelled", "c": "waiting"}
+    assert states(graph_of(drive)) == {"a": "running", "b": "cancelled", "c": "waiting"}
     assert (node(drive, "b").removed_in is None) == (how == "cancel")
     assert codes(refused(drive, change=(Patch("c", {"needs": ["b"]}),))) >= {"need.gone"}
 
@@ -157,7 +151,7 @@ def test_no_node_is_left_needing_a_removed_or_cancelled_one(how: str) -> None:
 def test_a_cycle_is_refused_with_its_path_and_leaves_no_trace() -> None:
     drive = started(define("a"), define("b", "a"), concurrency=1)
     drive.run(Pause(G, "stop"))
-    drive.run(ended(of(drive), "a", "failed"))
+    drive.run(ended(graph_of(drive), "a", "failed"))
     refusal = refused(drive, change=(Patch("a", {"needs": ["b"]}),))
     assert codes(refusal) == {"plan.cycle"}
     assert "a needs b needs a" in refusal.message
@@ -226,10 +220,10 @@ def test_a_node_at_rest_takes_a_change_only_with_a_restart(state: str) -> None:
         define("achieved"), define("failed", required=False), define("cancelled"), define("other"),
         define("skipped", "achieved", condition='achieved.state == "failed"', required=False),
     )  # fmt: skip
-    drive.run(ended(of(drive), "achieved"))
-    drive.run(ended(of(drive), "failed", "failed"))
+    drive.run(ended(graph_of(drive), "achieved"))
+    drive.run(ended(graph_of(drive), "failed", "failed"))
     edit(drive, cancel=("cancelled",))
-    drive.run(ended(of(drive), "cancelled", "failed"))
+    drive.run(ended(graph_of(drive), "cancelled", "failed"))
     assert node(drive, state).state == state
     change = (Patch(state, {"spec": "anew"}),)
     assert refused(drive, change=change).facts["from"] == state
@@ -278,15 +272,15 @@ def test_a_restart_takes_every_settled_node_that_read_its_output_and_no_other() 
         define("late", "c", "other"),
     )  # fmt: skip
     for slug in ("a", "other", "b", "d", "c"):
-        drive.run(ended(of(drive), slug, text=slug))
+        drive.run(ended(graph_of(drive), slug, text=slug))
     assert node(drive, "late").state == "running"
     edit(drive, restart=("b",))
-    assert states(of(drive)) == {
+    assert states(graph_of(drive)) == {
         "a": "achieved", "b": "running", "c": "waiting", "d": "achieved", "other": "achieved", "late": "running",
     }  # fmt: skip
     assert (node(drive, "late").after_stop, node(drive, "c").output) == ("waiting", None)
     assert drive.changes[0].events[0].payload["restarted"] == ["b", "c", "late"]
-    drive.run(ended(of(drive), "late", text="too late"))
+    drive.run(ended(graph_of(drive), "late", text="too late"))
     assert (node(drive, "late").state, node(drive, "late").output) == ("waiting", None), "what it read is void"
 
 
@@ -294,22 +288,22 @@ def test_a_running_node_waits_again_only_when_its_tree_is_proven_empty() -> None
     drive = started(define("a"), define("b", "a"))
     edit(drive, restart=("a",), change=(Patch("a", {"spec": "anew"}),))
     assert (node(drive, "a").state, node(drive, "a").after_stop) == ("running", "waiting")
-    attempt = of(drive).attempts[node_id("a"), "worker", 1]
+    attempt = graph_of(drive).attempts[node_id("a"), "worker", 1]
     assert (attempt.state, attempt.stop_reason) == ("stopping", "replan")
     assert effects_of(drive)[0][:3] == ("StopAttempt", G, attempt.key)
     drive.run(DaemonStarted(2, "0", 1))
     assert any(isinstance(effect, StopAttempt) for effect in drive.effects), "the wish survives a crash"
-    drive.run(ended(of(drive), "a", text="of the old plan"))
+    drive.run(ended(graph_of(drive), "a", text="of the old plan"))
     assert (node(drive, "a").state, node(drive, "a").last_number, node(drive, "a").output) == ("running", 2, None)
     assert (attempt.outcome, attempt.is_counted, node(drive, "a").after_stop) == ("cancelled", True, None)
 
 
 def test_a_stuck_tree_holds_the_restart_until_it_is_proven_dead() -> None:
     drive = started(define("a"), define("b"))
-    drive.run(stuck(of(drive), "a", 7))
+    drive.run(stuck(graph_of(drive), "a", 7))
     edit(drive, restart=("a",))
     assert (node(drive, "a").state, node(drive, "a").after_stop) == ("running", "waiting")
-    drive.run(ended(of(drive), "a", "lost"))
+    drive.run(ended(graph_of(drive), "a", "lost"))
     assert (node(drive, "a").state, node(drive, "a").last_number) == ("running", 2)
 
 
@@ -319,11 +313,11 @@ def test_a_running_node_that_is_removed_is_cancelled_when_its_tree_is_proven_emp
     assert done.stopping == ("a",)
     assert (node(drive, "a").state, node(drive, "a").removed_in) == ("running", 2)
     assert refused(drive, restart=("a",)).code == "invalidTransition", "it is out of the plan already"
-    drive.run(ended(of(drive), "a", text="kept"))
+    drive.run(ended(graph_of(drive), "a", text="kept"))
     assert (node(drive, "a").state, node(drive, "a").cancel_reason) == ("cancelled", "removed: no")
     assert node(drive, "a").output is not None
-    drive.run(ended(of(drive), "b"))
-    assert of(drive).status == "complete"
+    drive.run(ended(graph_of(drive), "b"))
+    assert graph_of(drive).status == "complete"
 
 
 def test_a_second_replan_may_end_what_the_first_one_restarts() -> None:
@@ -332,7 +326,7 @@ def test_a_second_replan_may_end_what_the_first_one_restarts() -> None:
     edit(drive, change=(Patch("a", {"spec": "third"}),), restart=("a",))
     edit(drive, cancel=("a",))
     assert node(drive, "a").after_stop == "cancelled"
-    drive.run(ended(of(drive), "a", "lost"))
+    drive.run(ended(graph_of(drive), "a", "lost"))
     assert (node(drive, "a").state, node(drive, "a").cancel_reason) == ("cancelled", "cancelled by a replan")
 
 
@@ -341,9 +335,9 @@ def test_a_cancel_comes_over_a_replan_that_waits_for_a_tree(wish: str) -> None:
     drive = started(define("a"), define("b", required=False))
     edit(drive, **({"restart": ("a",)} if wish == "restart" else {"remove": (("a", "no"),)}))
     drive.run(Cancel(G, "enough"), ME)
-    drive.run(ended(of(drive), "a"))
-    drive.run(ended(of(drive), "b"))
-    assert (of(drive).status, node(drive, "a").state) == ("cancelled", "cancelled")
+    drive.run(ended(graph_of(drive), "a"))
+    drive.run(ended(graph_of(drive), "b"))
+    assert (graph_of(drive).status, node(drive, "a").state) == ("cancelled", "cancelled")
     assert node(drive, "a").cancel_reason == ("enough" if wish == "restart" else "removed: no")
     assert refused(drive, Extend(G, (define("c"),))).code == "invalidTransition"
 
@@ -353,8 +347,8 @@ def test_a_pause_with_stop_leaves_a_recalled_node_waiting_for_the_new_plan() -> 
     edit(drive, restart=("a",))
     drive.run(Pause(G, "stop"), ME)
     assert refused(drive, restart=("a",)).code == "invalidTransition", "a wish stands"
-    drive.run(ended(of(drive), "a", "failed"))
-    assert (of(drive).status, node(drive, "a").state) == ("user_paused", "ready")
+    drive.run(ended(graph_of(drive), "a", "failed"))
+    assert (graph_of(drive).status, node(drive, "a").state) == ("user_paused", "ready")
 
 
 def test_a_finish_settles_what_a_replan_had_recalled_and_takes_no_other_replan() -> None:
@@ -362,36 +356,40 @@ def test_a_finish_settles_what_a_replan_had_recalled_and_takes_no_other_replan()
     edit(drive, restart=("a",))
     drive.run(Finish(G, "enough"), ME)
     assert refused(drive, Extend(G, (define("c"),))).code == "invalidTransition"
-    drive.run(ended(of(drive), "a", "failed"))
+    drive.run(ended(graph_of(drive), "a", "failed"))
     assert (node(drive, "a").state, node(drive, "a").skip) == ("skipped", "finished_early")
-    drive.run(ended(of(drive), "b"))
+    drive.run(ended(graph_of(drive), "b"))
     drive.run(Extend(G, (define("c"),)), ME)
-    assert (of(drive).status, of(drive).is_finishing, node(drive, "c").state) == ("active", False, "running")
+    assert (graph_of(drive).status, graph_of(drive).is_finishing, node(drive, "c").state) == (
+        "active",
+        False,
+        "running",
+    )
 
 
 def test_restarts_count_as_attempts_and_end_at_their_limit() -> None:
     drive = started(define("a"), define("b", "a"), limits=Limits(attempts_per_node=2))
-    drive.run(ended(of(drive), "a"))
+    drive.run(ended(graph_of(drive), "a"))
     edit(drive, restart=("b",))
-    drive.run(ended(of(drive), "b", "lost"))
+    drive.run(ended(graph_of(drive), "b", "lost"))
     refusal = refused(drive, restart=("a",))
     assert (refusal.code, refusal.facts["node"]) == ("capacity", "b"), "a reader has none left"
 
 
 def test_a_ready_node_that_is_changed_waits_for_its_new_needs() -> None:
     drive = started(define("a", priority=1), define("b"), concurrency=1)
-    assert states(of(drive)) == {"a": "running", "b": "ready"}
+    assert states(graph_of(drive)) == {"a": "running", "b": "ready"}
     edit(drive, change=(Patch("b", {"needs": ["a"]}),))
     assert node(drive, "b").state == "waiting"
-    drive.run(ended(of(drive), "a"))
+    drive.run(ended(graph_of(drive), "a"))
     assert node(drive, "b").state == "running"
 
 
 def test_ready_nodes_start_in_the_order_of_the_new_plan() -> None:
     drive = started(define("a", priority=9), define("b"), define("c"), concurrency=1)
     edit(drive, add=(define("x", "c"), define("y", "x")))
-    drive.run(ended(of(drive), "a"))
-    assert states(of(drive)) == {"a": "achieved", "b": "ready", "c": "running", "x": "waiting", "y": "waiting"}
+    drive.run(ended(graph_of(drive), "a"))
+    assert states(graph_of(drive)) == {"a": "achieved", "b": "ready", "c": "running", "x": "waiting", "y": "waiting"}
 
 
 # ---- blocked, paused, complete -----------------------------------------------------------------------------------
@@ -399,22 +397,26 @@ def test_ready_nodes_start_in_the_order_of_the_new_plan() -> None:
 
 def blocked() -> Drive:
     drive = started(define("a"), define("b", "a"), define("c", "b"), define("other"))
-    drive.run(ended(of(drive), "other"))
-    drive.run(ended(of(drive), "a", "failed", reason="no"))
-    assert (of(drive).status, node(drive, "c").state) == ("blocked", "blocked")
+    drive.run(ended(graph_of(drive), "other"))
+    drive.run(ended(graph_of(drive), "a", "failed", reason="no"))
+    assert (graph_of(drive).status, node(drive, "c").state) == ("blocked", "blocked")
     return drive
 
 
 def test_what_was_blocked_is_freed_when_the_failed_node_is_removed() -> None:
     drive = blocked()
     edit(drive, remove=(("a", "not needed"),), change=(Patch("b", {"needs": []}),))
-    assert (of(drive).status, states(of(drive))["b"], states(of(drive))["c"]) == ("active", "running", "waiting")
+    assert (graph_of(drive).status, states(graph_of(drive))["b"], states(graph_of(drive))["c"]) == (
+        "active",
+        "running",
+        "waiting",
+    )
 
 
 def test_what_was_blocked_is_freed_when_the_failed_node_restarts() -> None:
     drive = blocked()
     edit(drive, restart=("a",), change=(Patch("a", {"spec": "better"}),))
-    assert (of(drive).status, states(of(drive))) == (
+    assert (graph_of(drive).status, states(graph_of(drive))) == (
         "active", {"a": "running", "b": "waiting", "c": "waiting", "other": "achieved"},
     )  # fmt: skip
 
@@ -422,22 +424,22 @@ def test_what_was_blocked_is_freed_when_the_failed_node_restarts() -> None:
 def test_a_graph_stays_blocked_while_its_cause_stands() -> None:
     drive = blocked()
     drive.run(Extend(G, (define("d", "b"),)), ME)
-    assert (of(drive).status, node(drive, "d").state, node(drive, "d").blocked_by) == ("blocked", "blocked", "a")
+    assert (graph_of(drive).status, node(drive, "d").state, node(drive, "d").blocked_by) == ("blocked", "blocked", "a")
     edit(drive, change=(Patch("c", {"needs": ["other"]}),))
-    assert (of(drive).status, node(drive, "b").state, node(drive, "c").state) == ("active", "blocked", "running")
-    drive.run(ended(of(drive), "c"))
-    assert of(drive).status == "blocked"
+    assert (graph_of(drive).status, node(drive, "b").state, node(drive, "c").state) == ("active", "blocked", "running")
+    drive.run(ended(graph_of(drive), "c"))
+    assert graph_of(drive).status == "blocked"
 
 
 def test_a_paused_graph_stays_paused_and_goes_on_where_the_replan_says_so() -> None:
     drive = started(define("a"), define("b"))
-    drive.run(stuck(of(drive), "a", 7))
-    drive.run(ended(of(drive), "b"))
-    assert of(drive).status == "infra_paused"
+    drive.run(stuck(graph_of(drive), "a", 7))
+    drive.run(ended(graph_of(drive), "b"))
+    assert graph_of(drive).status == "infra_paused"
     drive.run(Extend(G, (define("c"),)), ME)
-    assert (of(drive).status, node(drive, "c").state) == ("infra_paused", "ready")
+    assert (graph_of(drive).status, node(drive, "c").state) == ("infra_paused", "ready")
     edit(drive, add=(define("d"),), resume=True)
-    assert (of(drive).status, node(drive, "d").state) == ("active", "running")
+    assert (graph_of(drive).status, node(drive, "d").state) == ("active", "running")
     assert ("RecheckAttempt", G, (node_id("a"), "worker", 1)) in effects_of(drive)
 
 
@@ -448,33 +450,33 @@ def test_a_replan_does_not_lift_a_budget() -> None:
     draft.emit("paused", status="budget_limited", reason="spent", cause=None)
     drive.commit([draft.change], [])
     edit(drive, remove=(("b", "no"),))
-    assert of(drive).status == "budget_limited"
+    assert graph_of(drive).status == "budget_limited"
     assert refused(drive, add=(define("c"),), resume=True).code == "invalidTransition"
 
 
 def test_removing_all_that_is_left_completes_the_graph() -> None:
     drive = started(define("a"), define("b"), concurrency=1)
-    drive.run(ended(of(drive), "a"))
+    drive.run(ended(graph_of(drive), "a"))
     drive.run(Pause(G, "stop"))
-    drive.run(ended(of(drive), "b", "failed"))
+    drive.run(ended(graph_of(drive), "b", "failed"))
     edit(drive, remove=(("b", "no"),))
-    assert (of(drive).status, of(drive).outcome) == ("complete", "ok")
+    assert (graph_of(drive).status, graph_of(drive).outcome) == ("complete", "ok")
 
 
 def test_an_extension_reopens_a_complete_graph_and_a_replan_does_not() -> None:
     drive = started(define("a"))
-    drive.run(ended(of(drive), "a"))
+    drive.run(ended(graph_of(drive), "a"))
     assert refused(drive, restart=("a",)).code == "invalidTransition"
     edit(drive, add=(define("b", "a"),))
-    assert (of(drive).status, of(drive).outcome, node(drive, "b").state) == ("active", None, "running")
+    assert (graph_of(drive).status, graph_of(drive).outcome, node(drive, "b").state) == ("active", None, "running")
 
 
 def test_a_handler_may_be_added_behind_the_only_end_that_failed() -> None:
     drive = started(define("a", required=False))
-    drive.run(ended(of(drive), "a", "failed"))
-    assert of(drive).status == "blocked"
+    drive.run(ended(graph_of(drive), "a", "failed"))
+    assert graph_of(drive).status == "blocked"
     drive.run(Extend(G, (define("mend", "a", condition='a.state == "failed"'),)), ME)
-    assert (of(drive).status, node(drive, "mend").state) == ("active", "running")
+    assert (graph_of(drive).status, node(drive, "mend").state) == ("active", "running")
 
 
 def test_expectations_and_dry_runs_are_those_of_every_verb() -> None:
@@ -489,5 +491,5 @@ def test_resume_alone_is_an_edit() -> None:
     drive = started(define("a"), define("b"), concurrency=1)
     drive.run(Pause(G))
     edit(drive, resume=True)
-    assert of(drive).status == "active"
+    assert graph_of(drive).status == "active"
     assert refused(drive, Resume(G)).code == "invalidTransition"

@@ -7,8 +7,8 @@ from graphd.core.edits import Patch
 from graphd.core.events import DAEMON
 from graphd.core.model import Definition, Node
 from graphd_protocol.ids import FINAL_ID
-from tests.unit.core_drive import ME, Drive, define, ended
-from tests.unit.test_replan import G, codes, edit, node, of, refused, started
+from tests.unit.core_drive import ME, Drive, G, define, ended, graph_of, node
+from tests.unit.test_replan import codes, edit, refused, started
 
 
 def with_final(*definitions: Definition) -> Drive:
@@ -29,12 +29,12 @@ def with_final(*definitions: Definition) -> Drive:
 def test_the_final_check_reads_every_end_of_the_new_plan_and_opens_again() -> None:
     drive = with_final(define("a"), define("b"))
     for slug in ("a", "b", FINAL_ID):
-        drive.run(ended(of(drive), slug))
-    assert of(drive).status == "complete"
+        drive.run(ended(graph_of(drive), slug))
+    assert graph_of(drive).status == "complete"
     drive.run(Extend(G, (define("c", "a"),)), ME)
     assert node(drive, FINAL_ID).definition.needs == ("b", "c")
-    assert (of(drive).status, node(drive, FINAL_ID).state) == ("active", "waiting")
-    drive.run(ended(of(drive), "c"))
+    assert (graph_of(drive).status, node(drive, FINAL_ID).state) == ("active", "waiting")
+    drive.run(ended(graph_of(drive), "c"))
     assert node(drive, FINAL_ID).state == "running"
     drive.run(Extend(G, (define("d"),)), ME)
     assert node(drive, FINAL_ID).after_stop == "waiting", "what it checks is not all of it any more"

@@ -6,11 +6,9 @@ import pytest
 
 from graphd.base.refusal import Refused
 from graphd.core.commands import Cancel, DaemonStarted, Finish, Pause, Release, Resume, Step
-from graphd.core.model import Graph, Retry
+from graphd.core.model import Retry
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import ME, Drive, define, ended, plan, states, stuck
-
-G = "g"
+from tests.unit.core_drive import ME, Drive, G, define, ended, graph_of, plan, states, stuck
 
 
 def paused(*definitions: Any, **capacity: Any) -> Drive:
@@ -19,10 +17,6 @@ def paused(*definitions: Any, **capacity: Any) -> Drive:
     nodes = definitions or (define("a"), define("b", priority=1), define("c", "a", "b"))
     drive.run(plan(G, *nodes, start=False))
     return drive
-
-
-def graph_of(drive: Drive) -> Graph:
-    return drive.state.graphs[G]
 
 
 def running(drive: Drive) -> list[str]:

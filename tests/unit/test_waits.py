@@ -10,33 +10,17 @@ from graphd.core.definition import Approval, Definition, Gate, Wait
 from graphd.core.draft import Draft
 from graphd.core.early import DEFAULT_AFTER_MS
 from graphd.core.events import DAEMON, Refused, WakeAt
-from graphd.core.model import Ask, Graph, Limits, Node
+from graphd.core.model import Ask, Graph, Limits
 from graphd_protocol.ids import node_id
-from tests.unit.core_drive import ME, Drive, define, ended, plan, states
-
-G = "g"
+from tests.unit.core_drive import ME, Drive, G, begun, define, end, node, plan, states
 
 
 def wait(slug: str, *needs: str, **more: Any) -> Definition:
     return Definition(slug, "", "", needs=needs, wait=Wait(**more), required=True)
 
 
-def begun(*definitions: Any, **more: Any) -> Drive:
-    drive = Drive()
-    drive.run(plan(G, *definitions, **more))
-    return drive
-
-
 def graph_of(drive: Drive, graph: str = G) -> Graph:
     return drive.state.graphs[graph]
-
-
-def node(drive: Drive, slug: str) -> Node:
-    return graph_of(drive).nodes[node_id(slug)]
-
-
-def end(drive: Drive, slug: str, text: str | None = None, outcome: str = "achieved") -> None:
-    drive.run(ended(graph_of(drive), slug, outcome, text=text))
 
 
 # ---- until ----------------------------------------------------------------------------------------------------------
@@ -156,7 +140,7 @@ def test_a_signal_that_comes_before_its_node_waits_is_kept_for_it() -> None:
 
 def test_a_signal_for_a_blocked_node_does_not_say_again_that_the_graph_is_blocked() -> None:
     drive = begun(define("a"), wait("go", "a", signal="deploy"))
-    drive.run(ended(graph_of(drive), "a", "failed"))
+    end(drive, "a", outcome="failed")
     assert graph_of(drive).status == "blocked"
     drive.run(Signal("deploy"))
     assert [event.kind for change in drive.changes for event in change.events] == ["signal_kept"]

@@ -9,19 +9,17 @@ from typing import Final
 from graphd.base.text import t
 from graphd.children.command.fold import CommandFold, PlainFold
 from graphd.children.command.words import TOLD, argument_list, is_too_long, told_now
-from graphd.children.driver import Fold, Launch, Order, PromptRefused
+from graphd.children.driver import Fold, Launch, Order, PromptRefused, Unspoken
 from graphd.children.environment import write_private
 from graphd.children.inputs import write_inputs
 from graphd.children.profiles.shape import Headless
-from graphd.core.talk import Line
 
 PLAIN: Final = Headless("plain")
 
 
-class CommandDriver:
+class CommandDriver(Unspoken):
     """Runs a program that ends by itself; says nothing to it."""
 
-    first_lines = 0
     is_plain = False
 
     def start(self, order: Order) -> Launch:
@@ -42,26 +40,6 @@ class CommandDriver:
             content = text.encode("utf-8", "replace")
             write_private(order.folder / f"{TOLD}.new", content, becomes=order.folder / TOLD, is_durable=False)
         return Launch(argument_list(order, order.headless or PLAIN))
-
-    def prompt(self, order: Order) -> tuple[Line, ...]:
-        """Nothing: the task is an argument."""
-        return ()
-
-    def answer(self, key: str, option: str | None, text: str | None) -> tuple[Line, ...]:
-        """Nothing: it asks nothing."""
-        return ()
-
-    def turn(self, session: str, text: str) -> tuple[Line, ...]:
-        """Nothing: its next turn is a process of its own, with `resume_session`."""
-        return ()
-
-    def cancel(self, session: str | None, open_asks: tuple[str, ...]) -> tuple[Line, ...]:
-        """Nothing: it gets the signals."""
-        return ()
-
-    def close(self, session: str | None) -> tuple[Line, ...]:
-        """Nothing: it ends by itself."""
-        return ()
 
     def fold(self, order: Order, *, out_bytes: int) -> Fold:
         """Goes on where the folder's captured turn ends."""

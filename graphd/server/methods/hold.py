@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Final
 from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Hold, Request
-from graphd.core.derive import last_begun
-from graphd.core.holding import goes_on, is_at_work
+from graphd.core.derive import goes_on, last_begun
+from graphd.core.holding import is_at_work
 from graphd.core.model import Graph, Node, State
 from graphd.server.project import Wire
 from graphd.server.references import find_graph, find_node

@@ -6,9 +6,10 @@ from graphd.base.text import t
 from graphd.workflows import schema
 from graphd.workflows.language.case import Case, Mend, Mends, closest
 from graphd.workflows.language.names import end_of, long_entries
-from graphd.workflows.language.writing import Edit, column_of, is_flow, quoted, scalar_for, with_key, without_key
+from graphd.workflows.language.writing import Edit, column_of, is_flow, scalar_for, with_key, without_key
 from graphd.workflows.scalars import ScalarMisread, read_scalar
 from graphd.workflows.source import YamlMap, YamlScalar
+from graphd.workflows.writing import quoted
 
 _TRUE = frozenset({"true", "yes", "on", "y", "1"})
 _FALSE = frozenset({"false", "no", "off", "n", "0"})

@@ -7,8 +7,9 @@ from graphd.base.text import Text, t
 from graphd.workflows import schema
 from graphd.workflows.diagnostics import Findings
 from graphd.workflows.language.case import Case, Mend, Mends
-from graphd.workflows.language.writing import Edit, quoted, without_lines
+from graphd.workflows.language.writing import Edit, without_lines
 from graphd.workflows.source import compose
+from graphd.workflows.writing import quoted
 
 _VALUE = re.compile(r"(\s*(?:- +)*[\w.$-]+:[ \t]+|\s*(?:- +)+)([^\s\"'\[{|>&#].*?)\s*$")
 _NO_COLON = re.compile(r"(\s*(?:- +)*)([a-z_]+)(\s+\S.*|\s*)$")

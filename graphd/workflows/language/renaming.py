@@ -13,7 +13,8 @@ from graphd.workflows.language.analysis import Analysis, analyse
 from graphd.workflows.language.names import Mention, Subject, prompts_of
 from graphd.workflows.language.navigation import subject_at
 from graphd.workflows.language.places import Span, replaced
-from graphd.workflows.language.writing import quoted, scalar_for
+from graphd.workflows.language.writing import scalar_for
+from graphd.workflows.writing import quoted
 from graphd_protocol.ids import slug_trouble
 
 Edits: TypeAlias = list[tuple[Span, str]]

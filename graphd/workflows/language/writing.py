@@ -12,6 +12,7 @@ from graphd.workflows.language.names import Entries, end_of, long_entries
 from graphd.workflows.language.places import Page
 from graphd.workflows.scalars import ScalarMisread, read_scalar
 from graphd.workflows.source import YamlList, YamlMap, YamlNode, YamlScalar
+from graphd.workflows.writing import quoted
 
 Edit: TypeAlias = tuple[int, int, str]
 _PLAIN = re.compile(r"[^\W_][\w ./@%+=-]*(?<! )\Z")
@@ -26,12 +27,6 @@ def scalar_for(text: str) -> str:
             return quoted(text)
         return text
     return quoted(text)
-
-
-def quoted(text: str) -> str:
-    """A text in double quotes."""
-    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
-    return '"' + "".join(escapes.get(letter, letter) for letter in text) + '"'
 
 
 def is_flow(text: str, node: YamlNode) -> bool:

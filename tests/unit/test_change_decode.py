@@ -1,6 +1,5 @@
-"""`workgraph/change`: every rule of decode, fold and version 1's writing, in tables."""
+"""`workgraph/change` is read: what is taken whole, what is refused and where, in both versions."""
 
-import copy
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -8,135 +7,14 @@ import pytest
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from graphd.base.refusal import Refused
-from graphd.core.change import (
-    Folded,
-    GraphValue,
-    MalformedChange,
-    Tombstone,
-    clauses,
-    decode,
-    encode_v1,
-    encode_v2,
-    fold,
-    keys_v2,
-)
+from graphd.core.change import MalformedChange, Tombstone, clauses, decode, encode_v2, keys_v2
 from graphd.core.change.keys import HISTORY_KINDS
 from graphd.core.change.keys_v1 import HISTORY_KINDS_1
 from graphd.core.change.reading import Key
 from graphd.core.evolve import EVOLVERS
-from graphd.core.model import Definition, Failure, Graph, HistoryEntry, Node, Source, Spent, Stopping
 from graphd_protocol import model as wire
 from graphd_protocol.ids import node_id
-
-A, B, C = node_id("a"), node_id("b"), node_id("c")
-Edit = Callable[[Any], None]
-
-
-def change_1() -> Any:
-    """A version 1 change with every optional key."""
-    return {
-        "kind": "workgraph/change",
-        "version": 1,
-        "graph": {
-            "id": "g1",
-            "objective": "ship it",
-            "status": "user_paused",
-            "pauseReason": "tea",
-            "planVersion": 2,
-            "nodes": [
-                {"id": A, "title": "A", "spec": "do a", "blocks": [], "state": "achieved", "rounds": 1,
-                 "childSessionId": "s"},
-                {"id": B, "title": "B", "spec": "do b", "blocks": [A], "state": "failed", "rounds": 2,
-                 "failure": "no", "discoveredFrom": [A]},
-                {"id": "gn-final", "title": "F", "spec": "check", "blocks": [A, B], "state": "blocked",
-                 "rounds": 0},
-            ],
-            "pendingDiscoveries": [{"description": "more", "from": A}],
-            "history": [
-                {"at": 5, "kind": "node-failed", "node": B, "detail": "no"},
-                {"at": 4, "kind": "created"},
-            ],
-            "tokenBudget": 9,
-            "tokensSpent": 7,
-            "replanRuns": 1,
-            "createdAt": 1,
-            "updatedAt": 5,
-        },
-    }  # fmt: skip
-
-
-def change_2() -> Any:
-    """A version 2 change: a wire snapshot made by the wire models themselves."""
-    node = wire.Node(
-        id=A, slug="a", title="A", spec="do a", worker="shell", needs=[], required=True, state="achieved",
-        attempts=1, rounds=1, timeout_ms=1000, retry=wire.Retry(), report_to_parent=False, priority=-3,
-        changed_at=4, output=wire.Output(text="x", total=1, media_type="text/plain"), spent=wire.Spent(tokens=3),
-    )  # fmt: skip
-    failed = node.model_copy(
-        update={
-            "id": B, "slug": "b", "needs": ["a"], "state": "failed", "output": None,
-            "failure": wire.Failure(failure_class="timeout", reason="slow", attempt="b@1"),
-            "discovered_from": ["a"],
-        }
-    )  # fmt: skip
-    last = failed.model_copy(
-        update={
-            "id": C,
-            "slug": "c",
-            "needs": ["a", "b"],
-            "state": "blocked",
-            "failure": None,
-            "blocked_by": "b",
-        }
-    )
-    ask = wire.Ask(
-        id="ask1", kind="approval", graph="g1", node="a", title="?", action={"x": [1, {"y": None}]},
-        action_hash="h", options=[{"id": "yes"}], scopes=["once"], opened_at=3, state="open",
-    )  # fmt: skip
-    snapshot = wire.Snapshot(
-        id="g1", title="T", objective="", status="blocked", pause_reason="b failed", plan_version=1, rev=9,
-        stopping=wire.Stopping(verb="pause", by="me", at=3, left=["a"]), counts={"achieved": 1},
-        spent=wire.Spending(tokens=3, cost_usd=0.5, wall_ms=10, roles={"worker": wire.Spent(tokens=3)}), stepping="a",
-        budget=wire.Budget(tokens=9, wall_seconds=1.5), limits=wire.Limits(), workspace="/w",
-        source=wire.Source(kind="nodes"), delivery_node="c", created_at=1, updated_at=5,
-        nodes=[node, failed, last], asks=[ask], history=[wire.HistoryEntry(at=1, rev=1, kind="graph_set", node="a")],
-    )  # fmt: skip
-    return encode_v2(snapshot.model_dump(by_alias=True, mode="json"))
-
-
-def edited(value: Any, edit: Edit) -> Any:
-    value = copy.deepcopy(value)
-    edit(value)
-    return value
-
-
-def put(*path: str | int, to: Any) -> Edit:
-    """An edit that sets the value at a path."""
-
-    def edit(value: Any) -> None:
-        for step in path[:-1]:
-            value = value[step]
-        value[path[-1]] = to
-
-    return edit
-
-
-def drop(*path: str | int) -> Edit:
-    """An edit that removes a key."""
-
-    def edit(value: Any) -> None:
-        for step in path[:-1]:
-            value = value[step]
-        del value[path[-1]]
-
-    return edit
-
-
-def decoded(value: Any) -> GraphValue:
-    graph = decode(value)
-    assert isinstance(graph, GraphValue)
-    return graph
+from tests.unit.change_values import STONE, A, B, C, Edit, N, change_1, change_2, decoded, drop, edited, put
 
 
 @pytest.mark.parametrize("value", [None, 1, "x", [], {}, {"kind": "other", "version": 9}, {"kind": ["x"]}])
@@ -210,15 +88,11 @@ def test_history_kinds_cover_every_event_and_map_into_version_1() -> None:
     assert set(HISTORY_KINDS.values()) <= HISTORY_KINDS_1
 
 
-STONE = {"kind": "workgraph/change", "version": 1, "operation": "clear", "cleared": "g1", "clearedAt": 9}
-
-
 def test_a_tombstone_is_read_in_both_versions() -> None:
     assert decode(STONE) == Tombstone(1, "g1", 9)
     assert decode(STONE | {"version": 2}) == Tombstone(2, "g1", 9)
 
 
-N = ("graph", "nodes")
 D = ("graph", "pendingDiscoveries", 0)
 BAD_1: list[tuple[Edit, str, int | None, str]] = [
     (put("version", to=3), "version", None, "unknown version"),
@@ -284,7 +158,6 @@ def test_version_1_trouble_names_its_place(edit: Edit, field: str, index: int | 
 DEEP: Any = []
 for _ in range(2000):
     DEEP = [DEEP]
-
 BAD_2: list[tuple[Edit, str, int | None, str]] = [
     (put("graph", "status", to="weird"), "graph.status", None, "unknown value"),
     (put("graph", "pauseReason", to=None), "graph.pauseReason", None, "missing"),
@@ -382,158 +255,3 @@ def test_a_tombstone_is_strict() -> None:
     ):  # fmt: skip
         with pytest.raises(MalformedChange):
             decode(edited(STONE, edit))
-
-
-# ---- fold ----------------------------------------------------------------------------------------------
-
-
-def later(value: Any, **graph: Any) -> Any:
-    return edited(value, lambda v: v["graph"].update(graph))
-
-
-def test_fold_is_last_wins_and_passes_over_strangers() -> None:
-    first, second = change_1(), later(change_1(), updatedAt=6, tokensSpent=8)
-    assert fold([]) == Folded()
-    assert fold([first, {"kind": "message"}, 7, second]) == Folded(decoded(second))
-    assert fold([first, first]) == Folded(decoded(first))
-
-
-def test_a_replacement_reads_as_tombstone_then_set() -> None:
-    other = later(change_1(), id="g2", createdAt=3, tokensSpent=0, replanRuns=0, planVersion=1)
-    assert fold([change_1(), STONE]) == Folded(None, "g1", 9)
-    assert fold([change_1(), STONE, other]) == Folded(decoded(other), "g1", 9)
-    assert fold([STONE]) == Folded(None, "g1", 9)
-    with pytest.raises(MalformedChange) as caught:
-        fold([change_1(), other])
-    assert (caught.value.field, caught.value.index) == ("changes[1].graph.id", 1)
-    with pytest.raises(MalformedChange) as caught:
-        fold([change_1(), STONE | {"cleared": "g2"}])
-    assert caught.value.field == "changes[1].cleared"
-
-
-@pytest.mark.parametrize(
-    ("make", "edit", "field"),
-    [
-        (change_1, {"createdAt": 2}, "graph.createdAt"),
-        (change_1, {"updatedAt": 4}, "graph.updatedAt"),
-        (change_1, {"planVersion": 1}, "graph.planVersion"),
-        (change_1, {"tokensSpent": 6}, "graph.tokensSpent"),
-        (change_1, {"replanRuns": 0}, "graph.replanRuns"),
-        (change_2, {"planVersion": 0}, "graph.planVersion"),
-        (change_2, {"spent": {"tokens": 2, "costUsd": 0.5, "wallMs": 10}}, "graph.spent.tokens"),
-        (change_2, {"spent": {"tokens": 3, "costUsd": 0.4, "wallMs": 10}}, "graph.spent.costUsd"),
-        (change_2, {"spent": {"tokens": 3, "costUsd": 0.5, "wallMs": 9}}, "graph.spent.wallMs"),
-    ],
-)
-def test_what_never_falls_is_held(make: Callable[[], Any], edit: dict[str, Any], field: str) -> None:
-    with pytest.raises(MalformedChange) as caught:
-        fold([make(), later(make(), **edit)])
-    assert caught.value.field == f"changes[1].{field}"
-
-
-def test_an_unknown_cost_falls_nowhere_and_versions_may_follow_each_other() -> None:
-    unknown = later(change_2(), spent={"tokens": 3, "costUsd": None, "wallMs": 10})
-    assert fold([change_2(), unknown, change_2()]).graph == decoded(change_2())
-    version_1 = later(change_1(), tokensSpent=3, planVersion=1)
-    assert fold([change_2(), version_1]).graph == decoded(version_1)
-    assert fold([version_1, change_2()]).graph == decoded(change_2())
-
-
-def test_trouble_inside_a_fold_keeps_the_inner_index() -> None:
-    with pytest.raises(MalformedChange) as caught:
-        fold([{}, edited(change_1(), put(*N, 2, "title", to=""))])
-    assert (caught.value.field, caught.value.index) == ("changes[1].graph.nodes[2].title", 2)
-
-
-# ---- version 1 written --------------------------------------------------------------------------------
-
-
-def core_graph() -> Graph:
-    """A graph that version 1 can say."""
-    graph = Graph("g1", "T", "ship it", Source("nodes"), "/w", 1, 5, plan_version=1, spent=Spent(tokens=7))
-    rows = [
-        Definition("a", "do a", "shell", title="A"),
-        Definition("b", "do b", "shell", needs=("a",), discovered_from=("a",)),
-    ]
-    for index, definition in enumerate(rows):
-        needs = tuple(node_id(slug) for slug in definition.needs)
-        graph.nodes[node_id(definition.slug)] = Node(node_id(definition.slug), definition, index, needs, True)
-    graph.nodes[A].state = "achieved"
-    graph.nodes[A].child_session = "s"
-    graph.nodes[B].state = "failed"
-    graph.nodes[B].failure = Failure("timeout", "slow", "b@1")
-    graph.status, graph.pause_reason = "blocked", "b failed"
-    graph.history = [
-        HistoryEntry(1, 1, "graph_set"),
-        HistoryEntry(2, 2, "attempt_stuck", "a", "pid 7"),
-        HistoryEntry(2, 2, "node_ready", "a"),
-        HistoryEntry(3, 3, "node_failed", "b", "timeout"),
-    ]
-    return graph
-
-
-def test_version_1_is_written_as_the_seed_reads_it() -> None:
-    value = encode_v1(core_graph())
-    assert value == {
-        "kind": "workgraph/change",
-        "version": 1,
-        "graph": {
-            "id": "g1", "objective": "ship it", "status": "blocked", "pauseReason": "b failed",
-            "planVersion": 1,
-            "nodes": [
-                {"id": A, "title": "A", "spec": "do a", "blocks": [], "state": "achieved", "rounds": 0,
-                 "childSessionId": "s"},
-                {"id": B, "title": "b", "spec": "do b", "blocks": [A], "state": "failed", "rounds": 0,
-                 "failure": "timeout: slow", "discoveredFrom": [A]},
-            ],
-            "pendingDiscoveries": [],
-            "history": [
-                {"at": 1, "kind": "created"},
-                {"at": 2, "kind": "unknown", "node": A, "detail": "attempt_stuck: pid 7"},
-                {"at": 2, "kind": "unknown", "node": A, "detail": "node_ready"},
-                {"at": 3, "kind": "node-failed", "node": B, "detail": "timeout"},
-            ],
-            "tokensSpent": 7, "replanRuns": 0, "createdAt": 1, "updatedAt": 5,
-        },
-    }  # fmt: skip
-    assert decoded(value).graph == value["graph"]
-
-
-def unsayable(edit: Callable[[Graph], None]) -> Graph:
-    graph = core_graph()
-    edit(graph)
-    return graph
-
-
-def _settle(graph: Graph, state: Any) -> None:
-    graph.nodes[A].state = state
-
-
-def _define(graph: Graph, **fields: Any) -> None:
-    graph.nodes[A].definition = Definition(**({"slug": "a", "spec": "do a", "worker": "shell"} | fields))
-
-
-@pytest.mark.parametrize(
-    ("edit", "field"),
-    [
-        (lambda g: setattr(g, "status", "cancelled"), "status"),
-        (lambda g: setattr(g, "stopping", Stopping("cancel", "me", 1)), "stopping"),
-        (lambda g: setattr(g, "objective", " "), "objective"),
-        (lambda g: _settle(g, "skipped"), "nodes[0].state"),
-        (lambda g: _settle(g, "cancelled"), "nodes[0].state"),
-        (lambda g: _define(g, condition='b.state == "failed"'), "nodes[0].condition"),
-        (lambda g: _define(g, spec=""), "nodes[0].spec"),
-        (lambda g: setattr(g.nodes[B], "required", False), "nodes[1].required"),
-    ],
-)
-def test_version_1_refuses_what_it_cant_say(edit: Callable[[Graph], None], field: str) -> None:
-    with pytest.raises(Refused) as caught:
-        encode_v1(unsayable(edit))
-    assert caught.value.code == "notSupported"
-    assert caught.value.facts["field"] == field
-
-
-def test_version_1_has_no_pause_reason_while_active() -> None:
-    graph = core_graph()
-    graph.status, graph.pause_reason = "active", None
-    assert "pauseReason" not in encode_v1(graph)["graph"]
