@@ -135,6 +135,7 @@ export class Link implements vscode.Disposable {
       } catch (trouble) {
         this.trouble = messageOf(trouble);
         this.log.warn(this.trouble);
+        this.moved.fire(this.current);
         if (isMismatch(trouble)) {
           this.move('mismatch');
           return;
