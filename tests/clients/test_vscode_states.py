@@ -14,6 +14,24 @@ from tests.kit.workspaces import Workspace
 
 pytestmark = [pytest.mark.editors, pytest.mark.timeout(180)]
 Open = Callable[..., Window]
+OLD_DAEMON = '''#!/usr/bin/python3
+"""Speaks LSP, and the protocol of another time."""
+import json, sys
+while header := sys.stdin.buffer.readline():
+    while (line := sys.stdin.buffer.readline()).strip():
+        pass
+    message = json.loads(sys.stdin.buffer.read(int(header.split(b":")[1])))
+    if message.get("method") == "exit":
+        break
+    if "id" in message:
+        answer = {"result": {"capabilities": {}}} if message["method"] == "initialize" else {"result": None}
+        if message["method"] == "graphd/hello":
+            data = {"code": "protocolMismatch", "hint": "update it", "retryable": False}
+            answer = {"error": {"code": -32067, "message": "this daemon speaks protocol 7 to 9", "data": data}}
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}).encode()
+        sys.stdout.buffer.write(b"Content-Length: %d\\r\\n\\r\\n%b" % (len(body), body))
+        sys.stdout.buffer.flush()
+'''
 FLOW = "title: 检查\nnodes:\n  - { id: fails, run: exit 3 }\n  - { id: holds, run: sleep 60 }\n"
 
 
@@ -23,19 +41,20 @@ def code() -> Iterator[Code]:
     yield from serving(is_trusting=False, path="/usr/bin:/bin")
 
 
-def in_venv(project: Workspace) -> None:
-    """Put the program where a project's own environment has it."""
+def in_venv(project: Workspace, text: str = "") -> None:
+    """Put the program where a project's own environment has it: ours, or a script."""
     program = project.root / ".venv" / "bin" / "graphd"
     program.parent.mkdir(parents=True)
-    program.symlink_to(Path(sys.executable).with_name("graphd"))
+    if text:
+        program.write_text(text)
+        program.chmod(0o755)
+    else:
+        program.symlink_to(Path(sys.executable).with_name("graphd"))
 
 
 def test_nothing_is_run_in_a_folder_that_is_not_trusted(open_window: Open, project: Workspace) -> None:
     made = project.root / "ran"
-    program = project.root / ".venv" / "bin" / "graphd"
-    program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\ntouch {made}\n")
-    program.chmod(0o755)
+    in_venv(project, f"#!/bin/sh\ntouch {made}\n")
     path = workflow(project, "flow.yaml", FLOW)
     window = open_window(path, security__workspace__trust__startupPrompt="never")
     window.show_view()
@@ -60,6 +79,15 @@ def test_a_program_that_is_missing_is_named_with_the_way_to_get_it(open_window: 
     window.page.get_by_role("button", name="Look Again").click()
     window.see(window.lens("Run"))
     window.see(window.page.get_by_role("button", name="Run a Workflow"))
+
+
+def test_a_daemon_of_another_protocol_is_named_and_left_alone(open_window: Open, project: Workspace) -> None:
+    in_venv(project, OLD_DAEMON)
+    window = open_window(workflow(project, "flow.yaml", FLOW), security__workspace__trust__enabled=False)
+    window.show_view()
+    window.see(window.page.get_by_text("speak different protocols"))
+    window.see(window.page.get_by_role("button", name="Connect Again"))
+    window.see(window.page.locator(".statusbar-item a[aria-label*='this daemon speaks protocol 7 to 9 (update it)']"))
 
 
 def test_everything_is_chinese_where_the_editor_is(open_window: Open, project: Workspace) -> None:

@@ -29,6 +29,8 @@ VSIX: Final = ROOT / "clients" / "vscode-min" / "dist" / "graphd.vsix"
 START_S: Final = 60
 SEEN_MS: Final = 30_000
 SIZE: "Final[ViewportSize]" = {"width": 1400, "height": 850}
+ASIDE: Final = (700, 790)
+"""Where the mouse is over nothing that shows a tip."""
 _NO_GALLERY: Final = '{"serviceUrl":"","itemUrl":"","resourceUrlTemplate":""}'
 _SETTINGS: Final[dict[str, Any]] = {
     "workbench.startupEditor": "none",
@@ -224,6 +226,7 @@ class Window:
             return True
 
         until(ran, said=lambda: f"the palette does not offer {title}")
+        self.page.mouse.move(*ASIDE)
 
     def show_view(self) -> None:
         """Open our view in the side bar."""
@@ -286,7 +289,7 @@ class Window:
         """Save what is seen."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         path = PICTURES / f"{name}.png"
-        self.page.mouse.move(SIZE["width"] // 2, SIZE["height"] - 60)  # no tip in the picture
+        self.page.mouse.move(*ASIDE)
         self.page.screenshot(path=path)
         return path
 

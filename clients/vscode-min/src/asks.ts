@@ -185,7 +185,7 @@ function choices(ask: Ask): Choice[] {
     graph: vscode.l10n.t('for the whole graph'),
   };
   return (ask.scopes as Scope[]).flatMap((scope) => {
-    const covers = scope !== 'once' && ask.rule ? vscode.l10n.t('{0}: covers {1}', says[scope], ask.rule) : says[scope];
+    const covers = scope !== 'once' && ask.rule ? vscode.l10n.t('covers {0}', ask.rule) : '';
     const answers = ask.options.map((option) => ({
       label: option['label'] ?? option['id'] ?? '',
       description: says[scope],
