@@ -12,27 +12,31 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
-
-from playwright.sync_api import Browser, Frame, FrameLocator, Locator, Page, ViewportSize, expect, sync_playwright
 
 from tests.kit.editor_setup import ENTRY, PICTURES, ROOT, browser, node
 from tests.kit.waiting import until
 from tests.kit.workspaces import Workspace
 
+if TYPE_CHECKING:  # of the extra `editors`: tests that need none of it are collected without it
+    from playwright.sync_api import BrowserContext, FrameLocator, Locator, Page, ViewportSize
+
 VSIX: Final = ROOT / "clients" / "vscode-min" / "dist" / "graphd.vsix"
 START_S: Final = 60
 SEEN_MS: Final = 30_000
-SIZE: Final[ViewportSize] = {"width": 1400, "height": 850}
-LIGHT, DARK = "Default Light Modern", "Default Dark Modern"
+SIZE: "Final[ViewportSize]" = {"width": 1400, "height": 850}
+ASIDE: Final = (700, 790)
+"""Where the mouse is over nothing that shows a tip."""
 _NO_GALLERY: Final = '{"serviceUrl":"","itemUrl":"","resourceUrlTemplate":""}'
 _SETTINGS: Final[dict[str, Any]] = {
     "workbench.startupEditor": "none",
-    "workbench.colorTheme": DARK,
+    "workbench.colorTheme": "Default Dark Modern",
+    "workbench.preferredLightColorTheme": "Default Light Modern",
+    "workbench.preferredDarkColorTheme": "Default Dark Modern",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
     "workbench.tips.enabled": False,
     "workbench.layoutControl.enabled": False,
@@ -50,6 +54,20 @@ _SETTINGS: Final[dict[str, Any]] = {
 }
 
 
+_KEPT: Final = """async (text) => {
+  for (const { name } of await indexedDB.databases()) {
+    if (!name.startsWith('vscode-web-state-db-')) continue;
+    const asked = indexedDB.open(name);
+    const db = await new Promise((done) => { asked.onsuccess = () => done(asked.result); });
+    const read = db.transaction('ItemTable').objectStore('ItemTable').getAll();
+    const values = await new Promise((done) => { read.onsuccess = () => done(read.result); });
+    db.close();
+    if (values.some((value) => String(value).includes(text))) return true;
+  }
+  return false;
+}"""
+
+
 class Code:
     """One code-server for one workspace; `settings` are the user's."""
 
@@ -58,8 +76,9 @@ class Code:
         self.home = workspace.base / "home"
         self.home.mkdir(exist_ok=True)
         self.log = workspace.base / "code.log"
+        self.said = workspace.base / "graphd.log"
         self.port = _free_port()
-        found = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+        found = os.pathsep.join([str(self._program()), os.environ.get("PATH", os.defpath)])
         self.environment = {
             **workspace.environment,
             "PATH": path if path is not None else found,
@@ -78,13 +97,20 @@ class Code:
         self._trust = ["--disable-workspace-trust"] if is_trusting else []
         self._process: subprocess.Popen[bytes] | None = None
 
+    def _program(self) -> Path:
+        """A folder with a graphd that keeps what it says on stderr: this VS Code writes no log files."""
+        path = self.home / "bin" / "graphd"
+        path.parent.mkdir(exist_ok=True)
+        ours = Path(sys.executable).with_name("graphd")
+        path.write_text(f'#!/bin/bash\nexec "{ours}" "$@" 2> >(tee -a "{self.said}" >&2)\n')
+        path.chmod(0o755)
+        return path.parent
+
     def settings(self, **changed: Any) -> None:
-        """Write the user's settings; names are given with `__` for the dot."""
+        """Write the user's settings for windows that are opened next; names are given with `__` for the dot."""
         path = self.home / "data" / "User" / "settings.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = json.loads(path.read_text()) if path.exists() else dict(_SETTINGS)
-        held |= {name.replace("__", "."): value for name, value in changed.items()}
-        path.write_text(json.dumps(held))
+        path.write_text(json.dumps(_SETTINGS | {name.replace("__", "."): value for name, value in changed.items()}))
 
     def start(self) -> None:
         """Install the extension and serve. Raises AssertionError with the log where it does not come up."""
@@ -109,10 +135,10 @@ class Code:
         except OSError:
             return False
 
-    def url(self, **more: str) -> str:
-        """Where a window opens the workspace's folder."""
+    def url(self, folder: Path, **more: str) -> str:
+        """Where a window opens a folder."""
         query = "".join(f"&{name}={quote(value)}" for name, value in more.items())
-        return f"http://127.0.0.1:{self.port}/?folder={quote(str(self.workspace.root))}{query}"
+        return f"http://127.0.0.1:{self.port}/?folder={quote(str(folder))}{query}"
 
     def end(self) -> None:
         """End the server with all its children, which are a session of their own."""
@@ -132,14 +158,16 @@ def _free_port() -> int:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """A browser without a window."""
+def chromium() -> "Iterator[BrowserContext]":
+    """A browser without a window; its windows share what was loaded once."""
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         made = playwright.chromium.launch(
             executable_path=browser(), args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
         )
         try:
-            yield made
+            yield made.new_context(viewport=SIZE, reduced_motion="reduce")
         finally:
             made.close()
 
@@ -147,42 +175,58 @@ def chromium() -> Iterator[Browser]:
 class Window:
     """One window on a `Code`."""
 
-    def __init__(self, code: Code, browser: Browser, *, language: str = "en") -> None:
+    def __init__(
+        self, code: Code, browser: "BrowserContext", *, folder: Path | None = None, language: str = "en"
+    ) -> None:
         self.code = code
-        self._context = browser.new_context(viewport=SIZE, reduced_motion="reduce")
+        self.folder = folder or code.workspace.root
+        self.page: Page = browser.new_page()
         if language != "en":  # what VS Code's own page would set with the strings of a language pack
-            self._context.add_init_script(f"globalThis._VSCODE_NLS_LANGUAGE = {json.dumps(language)};")
-        self.page: Page = self._context.new_page()
+            self.page.add_init_script(f"globalThis._VSCODE_NLS_LANGUAGE = {json.dumps(language)};")
         self.page.set_default_timeout(SEEN_MS)
         self.console: list[str] = []
         self.page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
 
-    def open(self, **more: str) -> "Window":
-        """Load the workbench."""
-        self.page.goto(self.code.url(**more))
+    def open(self, file: Path | None = None, **more: str) -> "Window":
+        """Load the workbench, with a file."""
+        if file is not None:
+            more["payload"] = json.dumps([["openFile", f"vscode-remote://127.0.0.1:{self.code.port}{file}"]])
+        self.page.goto(self.code.url(self.folder, **more))
         self.page.wait_for_selector(".monaco-workbench .part.statusbar")
+        if file is not None:
+            self.see(self.tab(file.name))
         return self
 
     def close(self) -> None:
         """As a person closes a window."""
-        self._context.close()
+        self.page.close()
+
+    def reopen(self, holding: str) -> "Window":
+        """Close the window and open it again, once the workbench has kept a state that holds this text."""
+        until(lambda: self.page.evaluate(_KEPT, holding), said=lambda: f"the workbench keeps nothing of {holding}")
+        self.page.goto("about:blank")
+        return self.open()
 
     # ---- what a person does --------------------------------------------------------------------------------------
 
     def command(self, title: str) -> None:
-        """Run a command by its title in the palette."""
-        self.page.keyboard.press("F1")
-        box = self.page.locator(".quick-input-widget input[type=text]").first
-        box.fill(">" + title)
-        self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=title).first.click()
+        """Run a command by its title in the palette, which a workbench that starts may take away again."""
+        from playwright.sync_api import TimeoutError as PatienceLost
 
-    def show_file(self, name: str) -> None:
-        """Open a file of the workspace by quick open."""
-        self.page.keyboard.press("ControlOrMeta+p")
-        box = self.page.locator(".quick-input-widget input[type=text]").first
-        box.fill(name)
-        self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=name.rpartition("/")[2]).first.click()
-        self.see(self.tab(name.rpartition("/")[2]))
+        line = self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=title).first
+
+        def ran() -> bool:
+            self.page.keyboard.press("Escape")
+            self.page.keyboard.press("F1")
+            try:
+                self.page.locator(".quick-input-widget input[type=text]").first.fill(">" + title, timeout=3000)
+                line.click(timeout=3000)
+            except PatienceLost:
+                return False
+            return True
+
+        until(ran, said=lambda: f"the palette does not offer {title}")
+        self.page.mouse.move(*ASIDE)
 
     def show_view(self) -> None:
         """Open our view in the side bar."""
@@ -196,68 +240,61 @@ class Window:
 
     # ---- what a person sees --------------------------------------------------------------------------------------
 
-    def row(self, text: str | re.Pattern[str]) -> Locator:
+    def row(self, text: str | re.Pattern[str]) -> "Locator":
         """A row of the tree by its name for screen readers."""
         return self.page.get_by_role("treeitem", name=text)
 
-    def tab(self, text: str) -> Locator:
+    def tab(self, text: str) -> "Locator":
         """An editor's tab."""
         return self.page.locator(".tabs-container .tab").filter(has_text=text)
 
-    def lens(self, title: str) -> Locator:
+    def lens(self, title: str) -> "Locator":
         """A code lens."""
         return self.page.locator(".codelens-decoration a").filter(has_text=re.compile(f"^{title}$"))
 
-    def message(self, text: str) -> Locator:
+    def message(self, text: str) -> "Locator":
         """A notification."""
         return self.page.locator(".notifications-toasts .notification-list-item").filter(has_text=text)
 
-    def status(self, text: str | re.Pattern[str]) -> Locator:
+    def status(self, text: str | re.Pattern[str]) -> "Locator":
         """An item of the status bar."""
         return self.page.locator(".statusbar-item").filter(has_text=text)
 
-    def editor(self) -> Locator:
+    def editor(self) -> "Locator":
         """The text of the active editor."""
         return self.page.locator(".editor-group-container.active .editor-instance .view-lines")
 
-    def panel(self) -> FrameLocator:
+    def panel(self) -> "FrameLocator":
         """The page of the graph panel."""
         return self.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
 
-    def node(self, name: str) -> Locator:
+    def node(self, name: str) -> "Locator":
         """A node of the picture in the panel."""
         return self.panel().locator(f"g[data-node='{name}']")
 
-    def see(self, what: Locator, *, timeout_ms: int = SEEN_MS) -> Locator:
+    def see(self, what: "Locator", *, timeout_ms: int = SEEN_MS) -> "Locator":
         """Wait until it is there."""
+        from playwright.sync_api import expect
+
         expect(what.first).to_be_visible(timeout=timeout_ms)
         return what.first
 
-    def gone(self, what: Locator) -> None:
+    def gone(self, what: "Locator") -> None:
         """Wait until it is not."""
-        expect(what).to_have_count(0, timeout=SEEN_MS)
+        from playwright.sync_api import expect
 
-    def frames(self) -> list[Frame]:
-        """Every frame, webviews too."""
-        frames: list[Frame] = self.page.frames
-        return frames
+        expect(what).to_have_count(0, timeout=SEEN_MS)
 
     def picture(self, name: str) -> Path:
         """Save what is seen."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         path = PICTURES / f"{name}.png"
+        self.page.mouse.move(*ASIDE)
         self.page.screenshot(path=path)
         return path
 
     def failed(self, name: str) -> None:
         """Keep what helps to understand a failure."""
         self.picture(f"failed-{name}")
-        (PICTURES / f"failed-{name}.log").write_text("\n".join([*self.console, "", *self._logs()]), encoding="utf-8")
-
-    def _logs(self) -> list[str]:
-        return [
-            f"== {path}\n{path.read_text(errors='replace')[-20000:]}" for path in self.code.home.rglob("graphd*.log")
-        ]
-
-
-Opened = Callable[..., Window]
+        said = self.code.said.read_text() if self.code.said.exists() else ""
+        (PICTURES / f"failed-{name}.log").write_text("\n".join([*self.console, "", said]), encoding="utf-8")

@@ -9,6 +9,8 @@ import { targetOf } from './targets';
 
 type Scope = NonNullable<RespondParams['scope']>;
 type Answer = Omit<RespondParams, 'requestId' | 'dryRun' | 'settle'>;
+const MESSAGE_CHARS = 60;
+const LABEL_CHARS = 24;
 interface Choice extends vscode.QuickPickItem {
   answer?: Answer;
 }
@@ -62,7 +64,7 @@ export class Asks implements vscode.Disposable {
     }
     const options = { location: vscode.ProgressLocation.Notification, title: ask.node ? vscode.l10n.t('{0} asks', ask.node) : 'graphd', cancellable: false };
     void vscode.window.withProgress(options, (progress) => {
-      progress.report({ message: `${plain(what(ask))} ${this.links(ask)}` });
+      progress.report({ message: `${plain(what(ask), MESSAGE_CHARS)} ${this.links(ask)}` });
       return new Promise<void>((resolve) => this.remember(ask.id, resolve));
     });
   }
@@ -165,28 +167,30 @@ function what(ask: Ask): string {
   return about && !ask.title.includes(about) ? `${ask.title}: ${about}` : ask.title;
 }
 
-/** Agents' words make no links of their own. */
-function plain(text: string): string {
-  return text.replace(/[[\]]/g, (bracket) => (bracket === '[' ? '(' : ')')).slice(0, 300);
+/** Agents' words make no links of their own, and leave room for ours: all of them stand in the pick. */
+function plain(text: string, limit: number): string {
+  const line = text.replace(/\s+/g, ' ').replaceAll('[', '(').replaceAll(']', ')');
+  return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
 }
 
 function link(label: string, argument: Partial<Answer>): string {
-  return `[${plain(label)}](command:graphd.answer?${encodeURIComponent(JSON.stringify([argument]))})`;
+  return `[${plain(label, LABEL_CHARS)}](command:graphd.answer?${encodeURIComponent(JSON.stringify([argument]))})`;
 }
 
-/** Every option once, then as a standing answer where that may be, with what it would cover. */
+/** Every option once, then as a standing answer where that may be, under a line that says what it would cover. */
 function choices(ask: Ask): Choice[] {
   const says: Record<Scope, string> = {
     once: vscode.l10n.t('this once'),
     attempt: vscode.l10n.t('for the rest of this attempt'),
     graph: vscode.l10n.t('for the whole graph'),
   };
-  return (ask.scopes as Scope[]).flatMap((scope) =>
-    ask.options.map((option) => ({
+  return (ask.scopes as Scope[]).flatMap((scope) => {
+    const covers = scope !== 'once' && ask.rule ? vscode.l10n.t('covers {0}', ask.rule) : '';
+    const answers = ask.options.map((option) => ({
       label: option['label'] ?? option['id'] ?? '',
       description: says[scope],
-      detail: scope !== 'once' && ask.rule ? vscode.l10n.t('covers {0}', ask.rule) : undefined,
       answer: { ask: ask.id, actionHash: ask.actionHash, option: option['id'] ?? '', scope },
-    })),
-  );
+    }));
+    return [{ label: covers, kind: vscode.QuickPickItemKind.Separator }, ...answers];
+  });
 }

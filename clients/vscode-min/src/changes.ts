@@ -27,6 +27,7 @@ export class Changes {
     const text = (await vscode.workspace.openTextDocument(uri)).getText();
     const params = { file: uri.fsPath, text, ...(target.graph ? { graph: target.graph } : {}) };
     const rehearsed = await session.request('workgraph/apply', { ...params, dryRun: true });
+    const expectedPlan = this.link.mirror.graphs.get(rehearsed.graph)?.header.planVersion;
     const lines = rehearsed.diff ? linesOf(rehearsed.diff) : [];
     if (!rehearsed.preview) {
       void vscode.window.showInformationMessage([vscode.l10n.t('The running graph has this plan already.'), ...lines].join(' '));
@@ -35,7 +36,7 @@ export class Changes {
     if (!(await confirmed(vscode.l10n.t('Apply this to the running graph?'), lines, vscode.l10n.t('Apply')))) {
       return;
     }
-    const { graph, proposal } = await session.request('workgraph/apply', { ...params, expectedRev: rehearsed.rev, requestId: randomUUID() });
+    const { graph, proposal } = await session.request('workgraph/apply', { ...params, expectedPlan, requestId: randomUUID() });
     if (proposal) {
       await session.request('workgraph/accept', { graph, proposal, requestId: randomUUID() });
     }
@@ -92,11 +93,11 @@ async function confirmed(question: string, lines: string[], yes: string): Promis
 /** A plan's diff, a line for each thing that happens. */
 export function linesOf(diff: PlanDiff): string[] {
   return [
-    ...(diff.added ?? []).map((node) => vscode.l10n.t('+ {0}', node)),
-    ...(diff.changed ?? []).map((one) => vscode.l10n.t('~ {0}: {1}', one.node, one.fields.join(', '))),
-    ...(diff.removed ?? []).map((one) => vscode.l10n.t('- {0}: {1}', one.node, one.reason)),
+    ...(diff.added ?? []).map((node) => `+ ${node}`),
+    ...(diff.changed ?? []).map((one) => `~ ${one.node}: ${one.fields.join(', ')}`),
+    ...(diff.removed ?? []).map((one) => `- ${one.node}: ${one.reason}`),
     ...(diff.stopped ?? []).map((one) => vscode.l10n.t('{0} is stopped first, then {1}', one.node, one.then)),
-    ...(diff.moved ?? []).map((one) => vscode.l10n.t('{0}: {1} → {2}', one.node, one.origin, one.state)),
+    ...(diff.moved ?? []).map((one) => `${one.node}: ${one.origin} → ${one.state}`),
     ...(diff.kept ?? []).map((node) => vscode.l10n.t('{0} is no longer in the file; what is done stays', node)),
   ];
 }

@@ -7,12 +7,13 @@ import type { Activity, Ask, Changed, OutputChunk } from 'graphd-protocol';
 import { Mirror } from './mirror';
 import { findProgram, type Found } from './program';
 import { Session, type Transport } from './session';
-import { messageOf } from './refusals';
+import { isRefused, messageOf } from './refusals';
 
 export type LinkState = 'idle' | 'untrusted' | 'noFolder' | 'missing' | 'mismatch' | 'failed' | 'starting' | 'ready' | 'reconnecting';
 
 const BACK_OFF_S = [1, 2, 5, 10, 30];
 const SHUTDOWN_MS = 2000;
+const METHOD_NOT_FOUND = -32601;
 const STDERR_CHARS = 2000;
 export const WORKFLOWS = ['**/.agents/workflows/*.{yaml,yml}', '**/graphd/workflows/*.{yaml,yml}'];
 
@@ -135,6 +136,7 @@ export class Link implements vscode.Disposable {
       } catch (trouble) {
         this.trouble = messageOf(trouble);
         this.log.warn(this.trouble);
+        this.moved.fire(this.current);
         if (isMismatch(trouble)) {
           this.move('mismatch');
           return;
@@ -244,6 +246,7 @@ export class Link implements vscode.Disposable {
   }
 }
 
+/** No number that both speak; or something that is older than the greeting itself. */
 function isMismatch(trouble: unknown): boolean {
-  return (trouble as { data?: { code?: string } } | undefined)?.data?.code === 'protocolMismatch';
+  return isRefused(trouble, 'protocolMismatch') || (trouble as { code?: number }).code === METHOD_NOT_FOUND;
 }

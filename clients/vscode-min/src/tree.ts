@@ -94,7 +94,8 @@ export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
 
   private moved(): void {
     const isBack = this.link.state === 'ready';
-    this.view.message = this.link.state === 'reconnecting' ? vscode.l10n.t('Reconnecting to graphd…') : undefined;
+    const { state, trouble } = this.link;
+    this.view.message = state === 'reconnecting' ? vscode.l10n.t('Reconnecting to graphd…') : state === 'starting' ? trouble || undefined : undefined;
     if (isBack && !this.roots) {
       this.fired.fire(undefined);
     } else if (isBack) {

@@ -72,7 +72,9 @@ function drawHeader({ row, graph }: Told): void {
       return button;
     });
   const had = document.activeElement instanceof HTMLButtonElement ? document.activeElement.textContent : undefined;
-  byId('header').replaceChildren(title, said, ...buttons);
+  const actions = Object.assign(document.createElement('div'), { className: 'actions' });
+  actions.append(...buttons);
+  byId('header').replaceChildren(title, said, actions);
   buttons.find((button) => button.textContent === had)?.focus();
 }
 
@@ -81,7 +83,7 @@ function svgOf(picture: Picture, label: string): SVGSVGElement {
   const nodes = picture.nodes.map(nodeOf);
   const width = picture.width + 2 * MARGIN;
   const height = picture.height + 2 * MARGIN;
-  const tip = element('marker', { id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto' }, element('path', { class: 'tip', d: 'M0,0.5 L7.5,4 L0,7.5 z' }));
+  const tip = element('marker', { id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: 'userSpaceOnUse', orient: 'auto' }, element('path', { class: 'tip', d: 'M0,0.5 L7.5,4 L0,7.5 z' }));
   return element('svg', { width, height, viewBox: `${-MARGIN} ${-MARGIN} ${width} ${height}`, role: 'group', 'aria-label': label }, element('defs', {}, tip), ...edges, ...nodes);
 }
 
