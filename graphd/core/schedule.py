@@ -249,6 +249,8 @@ class _Starts:
         if graph.stepping is None and (has_timer(graph) or graph.early):
             return
         nodes = graph.ready if graph.stepping is None else [graph.stepping]
+        if any((graph.id, node) in self._capacity.held for node in nodes):
+            return  # a person works in its session
         found = [self._profiles.get(graph.nodes[node].definition.worker) for node in nodes]
         profiles = [profile for profile in found if profile is not None]
         if not all(map(self._gates.is_down, profiles)):
@@ -258,7 +260,7 @@ class _Starts:
             why = self._state.cooling[profiles[0]].reason
             reason = t("{agent} rests, and has for long: {why}", agent=profiles[0], why=why)
             draft.emit("paused", status="infra_paused", reason=reason, cause="provider")
-        elif graph.id in self._agentless:
+        else:
             draft.emit("paused", status="infra_paused", reason=self._agentless[graph.id], cause="agent")
 
 

@@ -124,18 +124,10 @@ class Log:
         return write
 
     def _add_graph(self, write: _Write, graph: Graph, events: Sequence[Event]) -> None:
-        touched = rows.Touched(events)
         mark = self._marks.get(graph.id, _Mark())
-        nodes: Iterable[str] = graph.nodes if touched.is_whole_plan else touched.nodes
         write.add(rows.INSERT_EVENT, [rows.event_row(event) for event in events])
-        write.add(rows.UPSERT_NODE, [rows.node_row(graph, graph.nodes[node]) for node in nodes])
-        # By number: an attempt settles before the next one of its node starts, as the schema's guard wants it.
-        moved = touched.attempts | graph.live if touched.has_slept else touched.attempts
-        attempts = sorted(moved, key=lambda key: key[2])
-        write.add(rows.UPSERT_ATTEMPT, [rows.attempt_row(graph.attempts[key]) for key in attempts])
-        write.add(rows.UPSERT_ASK, [rows.ask_row(graph, graph.asks[ask]) for ask in touched.asks])
-        deliveries = [rows.delivery_row(graph, graph.deliveries[key]) for key in touched.deliveries]
-        write.add(rows.UPSERT_DELIVERY, deliveries)
+        for statement, values in rows.touched_rows(graph, events):
+            write.add(statement, values)
         base_rev = mark.base_rev
         if _is_base_due(graph, mark):
             base_rev = graph.rev

@@ -113,7 +113,22 @@ def delivery_row(graph: Graph, delivery: Delivery) -> SqlRow:
     return (graph.id, delivery.id, delivery.owner, int(delivery.is_acknowledged), doc)
 
 
-class Touched:
+def touched_rows(graph: Graph, events: Iterable[Event]) -> list[tuple[str, list[SqlRow]]]:
+    """All rows of a graph, beside its own, that these events changed, by the statement that stores them."""
+    touched = _Touched(events)
+    nodes: Iterable[str] = graph.nodes if touched.is_whole_plan else touched.nodes
+    moved = touched.attempts | graph.live if touched.has_slept else touched.attempts
+    # By number: an attempt settles before the next one of its node starts, as the schema's guard wants it.
+    attempts = sorted(moved, key=lambda key: key[2])
+    return [
+        (UPSERT_NODE, [node_row(graph, graph.nodes[node]) for node in nodes]),
+        (UPSERT_ATTEMPT, [attempt_row(graph.attempts[key]) for key in attempts]),
+        (UPSERT_ASK, [ask_row(graph, graph.asks[ask]) for ask in touched.asks]),
+        (UPSERT_DELIVERY, [delivery_row(graph, graph.deliveries[key]) for key in touched.deliveries]),
+    ]
+
+
+class _Touched:
     """What the events of one graph changed beside its header: nodes, attempts, asks and deliveries.
 
     By the payloads that `evolve` reads: events of an attempt carry `role` and `number`, those of an ask `ask` (the

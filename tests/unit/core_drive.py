@@ -17,9 +17,11 @@ from graphd.core.overlap import writes_meet
 from graphd.core.restore import restore
 from graphd.core.schedule import schedule
 from graphd.core.tape import Tape
+from graphd.store import rows
 from graphd_protocol.ids import node_id
 
 ME = Actor("person", client="me")
+_KEYS = {rows.UPSERT_NODE: 2, rows.UPSERT_ATTEMPT: 4, rows.UPSERT_ASK: 2, rows.UPSERT_DELIVERY: 2}
 
 # model.md, Node: every move that one change may make. `restart` and gates (not in this issue) give the moves of
 # achieved, ready and running nodes back to waiting.
@@ -77,6 +79,7 @@ class Drive:
         self.changes: list[Change] = []
         self.is_checked = check
         self.moves: set[tuple[str, str]] = set()
+        self.tables: dict[str, dict[Any, rows.SqlRow]] = {}
 
     def run(self, command: Command, actor: Actor = DAEMON, **condition: Any) -> Done:
         """One command as a batch of its own. Raises Refused."""
@@ -117,9 +120,26 @@ class Drive:
         loaded = copy.deepcopy(self.state)
         restore(loaded)
         assert picture(loaded) == picture(self.state), "derived fields are what a load recomputes"
+        self._check_tables()
         assert self.state.running <= self.capacity.concurrency
         for graph in self.state.graphs.values():
             self._check_graph(graph)
+
+    def _check_tables(self) -> None:
+        """The store writes the rows that events name: what else changed would be missing in its tables."""
+        events: dict[str, list[Event]] = {}
+        for change in self.changes:
+            events.setdefault(change.graph, []).extend(change.events)
+        for graph in [self.state.graphs[name] for name in events if name in self.state.graphs]:
+            table = self.tables.setdefault(graph.id, {})
+            for statement, values in rows.touched_rows(graph, events[graph.id]):
+                table.update({(statement, row[: _KEYS[statement]]): row for row in values})
+            for node in graph.nodes.values():
+                assert table[rows.UPSERT_NODE, (graph.id, node.id)] == rows.node_row(graph, node)
+            for attempt in graph.attempts.values():
+                assert table[rows.UPSERT_ATTEMPT, (graph.id, *attempt.key)] == rows.attempt_row(attempt)
+            for ask in graph.asks.values():
+                assert table[rows.UPSERT_ASK, (graph.id, ask.id)] == rows.ask_row(graph, ask)
 
     def _replay(self) -> None:
         revs: dict[str, int] = {}

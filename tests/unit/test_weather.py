@@ -12,6 +12,7 @@ from graphd.core.model import Graph, Spent
 from graphd.core.policy import Leave
 from graphd.core.restore import restore
 from graphd.core.weather import CALM_MS, DOWN_LIMIT_MS
+from graphd_protocol.ids import node_id
 from tests.unit.core_drive import ME, Drive, define, ended, identified, live_key, plan, states, stuck
 
 AGENT: dict[str, Any] = {"profiles": (("shell", "shell"), ("build", "claude"), ("plan", "gemini"))}
@@ -196,6 +197,15 @@ def test_a_missing_agent_holds_its_own_node_while_another_one_waits_for_its_prof
     assert drive.state.graphs["g"].status == "active"
     drive.run(ended(drive.state.graphs["other"], "a"))
     assert running(drive) == ["g/s"]
+
+
+def test_what_a_person_works_on_is_not_held_up_by_a_missing_agent() -> None:
+    drive = Drive(**AGENT, held=frozenset({("g", node_id("m"))}))
+    drive.run(plan("g", MISSING))
+    assert drive.state.graphs["g"].status == "active"
+    drive.capacity = drive.capacity._replace(held=frozenset())
+    drive.tick(0)
+    assert drive.state.graphs["g"].pause_cause == "agent"
 
 
 def test_where_an_agent_is_missing_and_a_provider_is_down_the_graph_goes_on_with_the_provider() -> None:
