@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from graphd.cli.asking import Asking
 from graphd.cli.closing import also, closing, final_output, is_at_rest
 from graphd.cli.exits import CANCELLED, DETACHED, OK, PERSON_NEEDED, TIMED_OUT, CommandRefused, code_of_graph
-from graphd.cli.keyboard import single_keys
+from graphd.cli.keyboard import is_in_front, single_keys
 from graphd.cli.options import print_json
 from graphd.cli.people import response
 from graphd.cli.talk import call, call_once, is_at_terminal, open_session, refused
@@ -76,7 +76,8 @@ class Follower:
         self._has_menu = False
         self._was_at_rest = False
         self._keyboard = contextlib.ExitStack()
-        self._steering = self._steered() if wishes.steers and self._has_keys() else None
+        self._has_keys = not wishes.as_json and is_at_terminal() and sys.stdout.isatty() and is_in_front()
+        self._steering = self._steered() if wishes.steers and self._has_keys else None
         self._asking = Asking(show=view.ask, answer=self._answer, types=self._steering is not None)
         self._verbs: set[asyncio.Task[None]] = set()
 
@@ -85,7 +86,7 @@ class Follower:
         self._view.open()
         watching = asyncio.create_task(self._watch())
         try:
-            if self._has_keys():
+            if self._has_keys:
                 self._keyboard.enter_context(single_keys(self._pressed, **self._around_a_stop()))
             with self._signals():
                 waited: set[asyncio.Future[Any]] = {watching, self._left}
@@ -232,10 +233,7 @@ class Follower:
         return any(ask["kind"] != "proposal" for ask in asks) and not self._can_ask()
 
     def _can_ask(self) -> bool:
-        return self._wishes.asks and self._has_keys()
-
-    def _has_keys(self) -> bool:
-        return is_at_terminal() and sys.stdout.isatty() and not self._wishes.as_json
+        return self._wishes.asks and self._has_keys
 
     # ---- the keyboard ---------------------------------------------------------------------------------------------
 
@@ -252,7 +250,7 @@ class Follower:
 
     def _interrupted(self) -> None:
         """Once offers, twice detaches; where no key can be read there is nothing to offer."""
-        if self._has_menu or not self._has_keys():
+        if self._has_menu or not self._has_keys:
             self._leave()
             return
         self._has_menu = True

@@ -73,6 +73,14 @@ def _length(text: str) -> int:
     return len(text)
 
 
+def is_in_front() -> bool:
+    """Whether the terminal's keys are ours: a job in the background that takes them is stopped by the kernel."""
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:  # a terminal that controls no job
+        return True
+
+
 @contextlib.contextmanager
 def single_keys(
     pressed: Callable[[str], None],

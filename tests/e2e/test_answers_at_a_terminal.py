@@ -14,17 +14,18 @@ from tests.kit.agents import AgentWorkspace, asks
 from tests.kit.workspaces import Workspace
 
 ONE = "nodes:\n  - { id: a, worker: build, prompt: Do it }\n"
+GRAPHD = (sys.executable, "-m", "graphd")
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[()][A-Z0-9]|\r")
 
 
 class Terminal:
     """A command at a terminal of its own, its keys, and all that it wrote."""
 
-    def __init__(self, workspace: Workspace, *words: str, **extra: str) -> None:
+    def __init__(self, workspace: Workspace, *words: str, program: tuple[str, ...] = GRAPHD, **extra: str) -> None:
         master, slave = pty.openpty()
         environment = {**workspace.environment, "TERM": "xterm", "COLUMNS": "200", "LINES": "40", **extra}
         self._command = subprocess.Popen(
-            [sys.executable, "-m", "graphd", *words], cwd=workspace.root, env=environment, stdin=slave, stdout=slave,
+            [*program, *words], cwd=workspace.root, env=environment, stdin=slave, stdout=slave,
             stderr=slave, start_new_session=True,
             preexec_fn=lambda: _take_terminal(slave),  # noqa: PLW1509  # the child is ours alone, and has no threads
         )  # fmt: skip
@@ -85,8 +86,10 @@ def _take_terminal(slave: int) -> None:
 
 
 @contextmanager
-def at_terminal(workspace: Workspace, *words: str, **extra: str) -> Iterator[Terminal]:
-    terminal = Terminal(workspace, *words, **extra)
+def at_terminal(
+    workspace: Workspace, *words: str, program: tuple[str, ...] = GRAPHD, **extra: str
+) -> Iterator[Terminal]:
+    terminal = Terminal(workspace, *words, program=program, **extra)
     try:
         yield terminal
     finally:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import struct
+import sys
 import termios
 import time
 from pathlib import Path
@@ -272,3 +273,12 @@ def until_state(pid: int, state: str) -> None:
     while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != state:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_job_in_the_background_takes_no_keys_and_is_not_stopped(slow: Slow) -> None:
+    """A shell of job control starts it, and waits for it."""
+    slow.workspace.graphd("pause", "@last", "--stop", "--wait")
+    command = f"set -m; {sys.executable} -m graphd watch @last & wait $!; echo ended with $?"
+    with at_terminal(slow.workspace, program=("bash", "-c", command)) as terminal:
+        terminal.until("ended with 7")
+    assert "q detach" not in terminal.text
