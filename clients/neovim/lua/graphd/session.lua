@@ -94,10 +94,11 @@ function Session:start()
   self:_connect()
 end
 
---- Ends the connection, never the daemon. `start` makes another one.
+--- Ends the connection, never the daemon. `start` makes another one, on which is asked again what was not answered.
 function Session:close()
   local link = self._link
-  self._link, self._attempt = nil, nil
+  self._link, self._attempt, self._subscription = nil, nil, nil
+  self:_keep_in_flight()
   if link then
     link.close()
   end
