@@ -89,6 +89,10 @@ def test_rows_open_and_the_cursor_stays_on_its_row(room: Workspace, neovim: Star
     on(editor, "● wait")
     editor.keys("l")
     editor.sees("● wait@1")
+    on(editor, "wait@1")
+    editor.keys("r")
+    editor.told("Retry is not possible now")  # the node's, not all that failed
+    on(editor, "● wait  ")
     editor.keys("h")
     editor.until(lambda: "wait@1" not in editor.screen())
     assert "● wait" in editor.lua(f"return {HERE}")

@@ -25,9 +25,9 @@ function M.target_of(row)
   return { graph = graph, node = node or rest, attempt = tonumber(attempt) }
 end
 
---- The row's own command of a name, else its graph's.
+--- The row's own command of a name, else its node's, else its graph's.
 local function command_of(tree, row, name)
-  for _, one in ipairs({ row, tree.rows:graph_of(row) }) do
+  for _, one in ipairs(tree.rows:within(row)) do
     for _, command in ipairs(one.commands) do
       if command.command == 'graphd.' .. name then
         return command, one
