@@ -200,6 +200,16 @@ def test_options_that_are_none_are_told_and_left_out(room: Workspace, neovim: St
     editor.told('tree.side must be left | right | bottom, not "up"')
 
 
+def test_options_may_come_from_a_function(room: Workspace, neovim: Start) -> None:
+    editor = neovim()
+    editor.lua("vim.g.graphd = function() return { asks = 'off', locale = 'zh' } end")
+    assert editor.lua("return require('graphd.config').get().asks") == "off"
+    assert editor.lua("return require('graphd.text').t('Keys')") == "按键"
+    editor.lua("vim.g.graphd = function() error('no such file') end")
+    editor.lua("require('graphd.config').get()")
+    editor.told("vim.g.graphd failed: ")
+
+
 # ---- the sources --------------------------------------------------------------------------------------------------
 
 

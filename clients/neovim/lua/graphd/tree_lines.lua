@@ -34,11 +34,11 @@ local function head_lines(session)
   return lines, spans
 end
 
-local function row_line(number, line)
+local function row_line(number, line, icons)
   local row = line.row
   local marker = row.collapsible == 'none' and ' ' or line.is_open and '▾' or '▸'
   local indent = ('  '):rep(line.depth)
-  local sign = looks.sign(row.icon, row.state)
+  local sign = looks.sign(row.icon, row.state, icons)
   local before = ('%s%s '):format(indent, marker)
   local label = row.label:gsub('\n', ' ')
   local text = ('%s%s %s'):format(before, sign, label)
@@ -78,9 +78,9 @@ end
 ---@return string[], graphd.nvim.Span[], integer
 function M.of(session, shown, is_loaded)
   local text, spans = head_lines(session)
-  local head = #text
+  local head, icons = #text, require('graphd.config').get().icons
   for number, line in ipairs(shown) do
-    local drawn, row_spans = row_line(head + number - 1, line)
+    local drawn, row_spans = row_line(head + number - 1, line, icons)
     table.insert(text, drawn)
     vim.list_extend(spans, row_spans)
   end
