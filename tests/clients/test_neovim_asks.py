@@ -144,3 +144,14 @@ def test_a_question_without_options_is_answered_in_words(room: Workspace, neovim
     )
     assert editor.lua("return prompt") == "a asks: Which colour?\nAnswer: "
     assert editor.lua("return sent") == ["workgraph/respond", {"ask": "q1", "actionHash": "h", "text": "blue"}]
+
+
+def test_a_long_question_is_shown_to_its_end(room: Workspace, neovim: Start) -> None:
+    editor = neovim()
+    editor.lua(
+        "require('graphd.choice').open({ 'Yes', 'No' }, { prompt = ... }, function(item) chosen = item end)",
+        f"a asks: Run: {'echo harmless; ' * 20}rm -rf everything",
+    )
+    editor.sees("A question", "rm -rf everything", "2  No")
+    editor.keys("2")
+    editor.becomes("chosen == 'No'")

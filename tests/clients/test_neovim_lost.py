@@ -121,3 +121,24 @@ def test_what_one_editor_does_another_sees(room: Workspace, neovim: Start) -> No
     second.sees("‖ Gated  user_paused")
     second.command("Graphd resume")
     first.sees("● Gated  active")
+
+
+def test_a_restart_by_hand_begins_anew_without_a_loss(room: Workspace, neovim: Start) -> None:
+    editor = watching(room, neovim)
+    editor.command("Graphd restart")
+    editor.becomes(f"{STATE} == 'live'")
+    (room.root / "go").touch()
+    editor.sees("✓ Gated  complete, 2 of 2", "achieved")
+    assert "lost" not in editor.lua("return states")
+    assert editor.lua("return #vim.lsp.get_clients({ name = 'graphd' })") == 1
+
+
+def test_what_the_person_said_of_the_client_is_kept_but_never_its_program(room: Workspace, neovim: Start) -> None:
+    editor = neovim()
+    editor.lua(
+        "vim.lsp.config('graphd', { cmd = { 'false' }, on_init = function() begun = true end,"
+        " on_attach = function() attached = true end })"
+    )
+    editor.edit(workflow(room))
+    editor.sees("title: Gated Run")
+    assert editor.lua("return { begun, attached }") == [True, True]

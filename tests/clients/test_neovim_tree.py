@@ -1,9 +1,11 @@
 """The tree of a real Neovim: what its keys do, where the cursor stays, and what can be read from it."""
 
+import subprocess
 from collections.abc import Callable
 
 import pytest
 
+from tests.kit.agents import AgentWorkspace
 from tests.kit.neovim import Neovim, workflow
 from tests.kit.workspaces import Workspace
 
@@ -89,6 +91,10 @@ def test_rows_open_and_the_cursor_stays_on_its_row(room: Workspace, neovim: Star
     on(editor, "● wait")
     editor.keys("l")
     editor.sees("● wait@1")
+    on(editor, "wait@1")
+    editor.keys("r")
+    editor.told("Retry is not possible now")  # the node's, not all that failed
+    on(editor, "● wait  ")
     editor.keys("h")
     editor.until(lambda: "wait@1" not in editor.screen())
     assert "● wait" in editor.lua(f"return {HERE}")
@@ -148,3 +154,25 @@ def test_a_plan_is_saved_and_run_again_and_a_signal_is_given(room: Workspace, ne
     editor.command("Graphd save copied")
     editor.becomes("vim.fs.basename(vim.api.nvim_buf_get_name(0)) == 'copied.yaml'")
     assert "shipped" in (room.root / ".agents" / "workflows" / "copied.yaml").read_text()
+
+
+def test_what_a_node_changed_is_read_as_a_diff(room: Workspace, neovim: Start) -> None:
+    (room.root / "changed").write_text("before\n")
+    who = ("-c", "user.name=n", "-c", "user.email=e@example.org")
+    for words in (("init", "-q"), ("add", "."), (*who, "commit", "-qm", "first")):
+        subprocess.run(["git", "-C", str(room.root), *words], check=True)
+    AgentWorkspace(room, [{"files": {"changed": "after\n"}}, {"say": "done"}])
+    editor = tree(room, neovim, "title: Changing\nnodes:\n  - { id: a, worker: build, prompt: Do it }\n")
+    editor.sees("✓ Changing  complete")
+    on(editor, "Changing")
+    editor.keys("l")
+    on(editor, "✓ a")
+    editor.keys("d")
+    editor.sees("What a changed", "-before", "+after")
+    assert editor.lua("return vim.bo.filetype") == "diff"
+
+
+def test_the_graphs_are_told_on_one_line_each(room: Workspace, neovim: Start) -> None:
+    editor = tree(room, neovim)
+    editor.command("Graphd status")
+    editor.until(lambda: editor.screen().splitlines()[-1].startswith("● Gated  active, 0 of 2"))

@@ -1,5 +1,6 @@
 --- The client's messages in Chinese, by their English text. A test holds this to what the sources say.
 return {
+  ['A question'] = '一个问题',
   ['Answer: '] = '回答：',
   ['Cancel it'] = '取消它',
   ['Cancel {title}? What runs is ended, and it cannot be resumed.'] = '取消 {title}？正在运行的会被结束，且不能继续。',

@@ -3,6 +3,7 @@
 --- The one that Neovim brings stops the editor until it is answered and cannot be taken back, which a question that
 --- somebody else answers has to be; where nothing has taken its place, a small window of ours does.
 local sheet = require('graphd.sheet')
+local t = require('graphd.text').t
 
 local M = {}
 
@@ -12,72 +13,86 @@ local function is_builtin()
   return debug.getinfo(vim.ui.select, 'S').source:match('vim/ui%.lua$') ~= nil
 end
 
-local function lines_of(items, format)
-  local lines, spans = {}, {}
-  for number, item in ipairs(items) do
-    local key = number <= 9 and tostring(number) or ' '
-    lines[number] = (' %s  %s '):format(key, format(item):gsub('\n', ' '))
-    spans[number] = { line = number - 1, from = 1, to = 2, group = 'GraphdKey' }
+--- What is asked in full, where it is too long for a title: nobody answers what they cannot read.
+local function question(prompt, width)
+  local lines = {}
+  for _, line in ipairs(vim.split(prompt, '\n')) do
+    for from = 0, math.max(0, vim.fn.strchars(line) - 1), width do
+      table.insert(lines, ' ' .. vim.fn.strcharpart(line, from, width))
+    end
   end
-  return lines, spans
+  table.insert(lines, '')
+  return lines
 end
 
-local function menu(items, options, done)
+--- The lines of a menu, and how many of them are the question.
+local function lines_of(items, options)
   local format = options.format_item or tostring
-  local lines, spans = lines_of(items, format)
-  local head = vim.split(options.prompt or '', '\n')
+  local width = math.floor(vim.o.columns * 0.6)
+  local is_short = vim.fn.strdisplaywidth(options.prompt) <= width and not options.prompt:find('\n', 1, true)
+  local lines, spans = is_short and {} or question(options.prompt, width), {}
+  local asked = #lines
+  for number, item in ipairs(items) do
+    local key = number <= 9 and tostring(number) or ' '
+    table.insert(lines, (' %s  %s '):format(key, format(item):gsub('\n', ' ')))
+    table.insert(spans, { line = #lines - 1, from = 1, to = 2, group = 'GraphdKey' })
+  end
+  return lines, spans, asked
+end
+
+local function open_window(lines, spans, asked, options)
   local buffer = sheet.new('graphd-choice', { root = require('graphd.workspace').root_of() })
   sheet.draw(buffer, lines, spans)
-  local title = table.remove(head, 1)
+  local title = asked == 0 and options.prompt or t('A question')
   local width = math.max(sheet.width(lines), vim.fn.strdisplaywidth(title) + 2)
   local window = sheet.float(buffer, { title = title, width = width, height = #lines })
   vim.wo[window].cursorline = true
-  vim.api.nvim_win_set_cursor(window, { options.first or 1, 0 })
-  local opened_at, guard_ms = vim.uv.now(), options.is_unasked and GUARD_MS or 0
-  if options.is_unasked then
-    vim.cmd.stopinsert()
+  vim.api.nvim_win_set_cursor(window, { asked + (options.first or 1), 0 })
+  return buffer, window
+end
+
+--- `pick(number)` chooses, `leave()` does not.
+local function bind(buffer, window, asked, count, pick, leave)
+  local keys = { ['<Esc>'] = leave, q = leave }
+  keys['<CR>'] = function()
+    pick(vim.api.nvim_win_get_cursor(window)[1] - asked)
   end
-  local is_over = false
-  local function finish(item, number)
-    if not is_over then
-      is_over = true
-      sheet.close(window)
-      pcall(vim.api.nvim_buf_delete, buffer, { force = true })
-      if item ~= nil or number ~= false then
-        done(item, number)
-      end
-    end
-  end
-  local function pick(number)
-    if vim.uv.now() - opened_at >= guard_ms then
-      finish(items[number], number)
-    end
-  end
-  local keys = {
-    ['<CR>'] = function()
-      pick(vim.api.nvim_win_get_cursor(window)[1])
-    end,
-    ['<Esc>'] = function()
-      finish()
-    end,
-  }
-  keys.q = keys['<Esc>']
-  for number = 1, math.min(9, #items) do
+  for number = 1, math.min(9, count) do
     keys[tostring(number)] = function()
       pick(number)
     end
   end
   sheet.keys(buffer, keys)
-  vim.api.nvim_create_autocmd('WinClosed', {
-    pattern = tostring(window),
-    once = true,
-    callback = function()
-      finish()
-    end,
-  })
-  return function()
-    finish(nil, false)
+  vim.api.nvim_create_autocmd('WinClosed', { pattern = tostring(window), once = true, callback = leave })
+end
+
+local function menu(items, options, done)
+  local lines, spans, asked = lines_of(items, options)
+  if options.is_unasked then
+    vim.cmd.stopinsert()
   end
+  local buffer, window = open_window(lines, spans, asked, options)
+  local opened_at, guard_ms = vim.uv.now(), options.is_unasked and GUARD_MS or 0
+  local is_over = false
+  local function close()
+    local was_open = not is_over
+    is_over = true
+    sheet.close(window)
+    pcall(vim.api.nvim_buf_delete, buffer, { force = true })
+    return was_open
+  end
+  local function leave()
+    if not is_over and close() then
+      done()
+    end
+  end
+  local function pick(number)
+    if items[number] ~= nil and vim.uv.now() - opened_at >= guard_ms and close() then
+      done(items[number], number)
+    end
+  end
+  bind(buffer, window, asked, #items, pick, leave)
+  return close
 end
 
 --- Windows that a `vim.ui.select` of somebody else opened: how to take it back.

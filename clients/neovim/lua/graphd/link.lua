@@ -90,10 +90,13 @@ end
 
 local function watch(config, hooks)
   local is_ready, client = false, nil
-  config.on_init = function(_, result)
-    is_ready = true
-    hooks.ready(vim.tbl_get(result, 'capabilities', 'experimental', 'workgraph') or {})
-  end
+  local theirs = config.on_init
+  config.on_init = vim.list_extend(type(theirs) == 'table' and theirs or { theirs }, {
+    function(_, result)
+      is_ready = true
+      hooks.ready(vim.tbl_get(result, 'capabilities', 'experimental', 'workgraph') or {})
+    end,
+  })
   config.on_error = function()
     if not is_ready and client then
       client.rpc.terminate()

@@ -77,9 +77,9 @@ end
 
 ---@param icon string A codicon's name.
 ---@param state string
+---@param own table<string, string> The option `icons`.
 ---@return string
-function M.sign(icon, state)
-  local own = require('graphd.config').get().icons
+function M.sign(icon, state, own)
   return own[state] or own[icon] or SIGNS[icon] or '•'
 end
 

@@ -81,12 +81,12 @@ function M.status(session)
       return require('graphd.say').tell(t('Nothing has run here yet.'))
     end
     local chunks = {}
-    local looks = require('graphd.looks')
+    local looks, icons = require('graphd.looks'), require('graphd.config').get().icons
     looks.link()
     for number, row in ipairs(rows) do
       table.insert(
         chunks,
-        { (number > 1 and '\n' or '') .. looks.sign(row.icon, row.state), looks.group(row.state) }
+        { (number > 1 and '\n' or '') .. looks.sign(row.icon, row.state, icons), looks.group(row.state) }
       )
       table.insert(chunks, { (' %s  '):format(row.label) })
       table.insert(chunks, { row.description, 'GraphdDescription' })

@@ -103,16 +103,21 @@ function Rows:lines()
   return lines
 end
 
---- The graph's row that a row is of.
+--- A row and those that it is in, the nearest first.
 ---@param row graphd.TreeRow
----@return graphd.TreeRow?
-function Rows:graph_of(row)
+---@return graphd.TreeRow[]
+function Rows:within(row)
+  local found, seen = { row }, { [row.id] = true }
   local graph = row.id:match('^[^/]+')
-  for _, one in ipairs(self._top) do
-    if one.id == graph then
-      return one
+  local above = vim.list_extend(vim.list_extend({}, self._below[graph] or {}), self._top)
+  for _, one in ipairs(above) do
+    local is_around = one.id == graph or vim.startswith(row.id, one.id .. '@')
+    if is_around and not seen[one.id] then
+      seen[one.id] = true
+      table.insert(found, one)
     end
   end
+  return found
 end
 
 return Rows

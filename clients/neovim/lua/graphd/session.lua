@@ -94,10 +94,11 @@ function Session:start()
   self:_connect()
 end
 
---- Ends the connection, never the daemon. `start` makes another one.
+--- Ends the connection, never the daemon. `start` makes another one, on which is asked again what was not answered.
 function Session:close()
   local link = self._link
-  self._link, self._attempt = nil, nil
+  self._link, self._attempt, self._subscription = nil, nil, nil
+  self:_keep_in_flight()
   if link then
     link.close()
   end
@@ -216,17 +217,22 @@ function Session.number_used_once()
 end
 
 function Session:_send(call)
-  self._in_flight[call] = true
-  self._link.request(call.method, call.params, function(trouble, result)
-    if self._in_flight[call] then
-      self._in_flight[call] = nil
+  table.insert(self._in_flight, call)
+  local link = self._link
+  link.request(call.method, call.params, function(trouble, result)
+    local is_ours = self._link == link and vim.list_contains(self._in_flight, call)
+    if is_ours then
+      self._in_flight = vim.tbl_filter(function(one)
+        return one ~= call
+      end, self._in_flight)
       call.done(trouble, result)
     end
   end)
 end
 
+--- What was sent and not answered waits again, in its order. Subscriptions are made anew.
 function Session:_keep_in_flight()
-  for call in pairs(self._in_flight) do
+  for _, call in ipairs(self._in_flight) do
     if call.method ~= 'workgraph/subscribe' and call.method ~= 'workgraph/unsubscribe' then
       table.insert(self._waiting, call)
     end

@@ -1,10 +1,19 @@
 --- Messages of the client in the person's language. The English text is the key; the daemon's texts come translated.
 local M = {}
 
+local function option()
+  local options = vim.g.graphd
+  if type(options) == 'function' then
+    local is_fine, made = pcall(options)
+    options = is_fine and made
+  end
+  return type(options) == 'table' and options.locale or nil
+end
+
 --- The language that messages are in, as the daemon takes it too: the option, else what Neovim runs in.
 ---@return string
 function M.locale()
-  local own = type(vim.g.graphd) == 'table' and vim.g.graphd.locale
+  local own = option()
   if type(own) == 'string' then
     return own
   end
