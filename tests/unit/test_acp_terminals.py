@@ -121,6 +121,14 @@ def test_a_grant_is_for_this_very_command_and_variables_are_part_of_it(tmp_path:
     assert last(made)["params"]["argv"] == ["bash", "-c", "make all"]
 
 
+def test_a_program_that_is_called_like_a_shell_is_judged_whole(tmp_path: Path) -> None:
+    made = tape(tmp_path)
+    for number, command in enumerate(("./sh", f"{tmp_path}/bash", "/bin/sh", "sh")):
+        ask(made, number, "create", command=command, args=["-c", "ls"])
+    judged = [fact["action"]["command"] for fact in made.core.of("ask")]
+    assert judged == ["./sh -c ls", f"{tmp_path}/bash -c ls", "ls", "ls"]
+
+
 def test_a_grant_is_over_with_its_turn(tmp_path: Path) -> None:
     made = Tape(acp_order(tmp_path), rounds=("more",)).open()
     made.ask(7, kind="execute", rawInput={"command": "make"})
