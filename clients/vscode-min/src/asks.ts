@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
-import type { Ask, Changed, RespondParams } from 'graphd-protocol';
+import type { Ask, Changed, GraphStatus, RespondParams } from 'graphd-protocol';
 import type { Link } from './link';
 import { factsOf, isRefused } from './refusals';
 import { targetOf } from './targets';
@@ -18,7 +18,7 @@ interface Choice extends vscode.QuickPickItem {
 export class Asks implements vscode.Disposable {
   /** How to take away what is shown of each ask. */
   private readonly shown = new Map<string, (() => void)[]>();
-  private readonly failed = new Map<string, Set<string>>();
+  private readonly known = new Map<string, { failed: Set<string>; status?: GraphStatus }>();
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(private readonly link: Link) {
@@ -27,6 +27,7 @@ export class Asks implements vscode.Disposable {
         closed.forEach((ask) => this.hide(ask.id));
         opened.filter((ask) => ask.kind !== 'proposal').forEach((ask) => this.announce(ask));
       }),
+      link.onState((state) => state === 'ready' && this.forget()),
       link.onChanged((value) => this.sawChange(value)),
     ];
   }
@@ -84,6 +85,11 @@ export class Asks implements vscode.Disposable {
     this.shown.delete(id);
   }
 
+  /** What was answered while there was no connection. */
+  private forget(): void {
+    [...this.shown.keys()].filter((id) => !this.link.session?.asks.has(id)).forEach((id) => this.hide(id));
+  }
+
   private async pickAsk(asks: Ask[]): Promise<Ask | undefined> {
     const items = asks.map((ask) => ({ label: what(ask), description: ask.node ?? '', ask }));
     return (await vscode.window.showQuickPick(items, { title: vscode.l10n.t('Which question?') }))?.ask;
@@ -133,17 +139,21 @@ export class Asks implements vscode.Disposable {
 
   // ---- failures and ends ---------------------------------------------------------------------------------------------
 
+  /** Says what is new; what there was before we looked is not. */
   private sawChange(value: Changed): void {
-    const before = this.failed.get(value.graph);
-    const now = before ?? new Set<string>();
-    const fresh = (value.nodes ?? []).filter((node) => node.state === 'failed' && !now.has(node.slug));
-    value.nodes?.forEach((node) => (node.state === 'failed' ? now.add(node.slug) : now.delete(node.slug)));
-    this.failed.set(value.graph, now);
-    const isOld = !before && value.full === true; // it is what there was before we looked
-    if (!isOld && fresh.length && notifications() !== 'off') {
+    const before = this.known.get(value.graph);
+    const failed = before?.failed ?? new Set<string>();
+    const fresh = (value.nodes ?? []).filter((node) => node.state === 'failed' && !failed.has(node.slug));
+    value.nodes?.forEach((node) => (node.state === 'failed' ? failed.add(node.slug) : failed.delete(node.slug)));
+    const status = value.header?.status ?? before?.status;
+    this.known.set(value.graph, { failed, status });
+    if (!before && this.link.state !== 'ready') {
+      return;
+    }
+    if (fresh.length && notifications() !== 'off') {
       void this.tellFailures(value, fresh.map((node) => `${node.slug}: ${node.failure?.reason ?? ''}`), fresh[0]?.slug ?? '');
-    } else if (!isOld && value.header?.status === 'complete' && notifications() === 'all') {
-      void vscode.window.showInformationMessage(vscode.l10n.t('{0} is complete.', value.header.title));
+    } else if (status === 'complete' && before?.status !== 'complete' && notifications() === 'all') {
+      void vscode.window.showInformationMessage(vscode.l10n.t('{0} is complete.', value.header?.title ?? value.graph));
     }
   }
 

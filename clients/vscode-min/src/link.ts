@@ -13,6 +13,7 @@ export type LinkState = 'idle' | 'untrusted' | 'noFolder' | 'missing' | 'mismatc
 
 const BACK_OFF_S = [1, 2, 5, 10, 30];
 const SHUTDOWN_MS = 2000;
+const GREETING_S = 30;
 const METHOD_NOT_FOUND = -32601;
 const STDERR_CHARS = 2000;
 export const WORKFLOWS = ['**/.agents/workflows/*.{yaml,yml}', '**/graphd/workflows/*.{yaml,yml}'];
@@ -42,6 +43,7 @@ export class Link implements vscode.Disposable {
   daemon: { version: string; pid: number } | undefined;
   private current: LinkState = 'idle';
   private client: Client | undefined;
+  private child: ChildProcessWithoutNullStreams | undefined;
   private life: Promise<void> | undefined;
   private wake: (() => void) | undefined;
   private isWanted = true;
@@ -100,6 +102,7 @@ export class Link implements vscode.Disposable {
     this.isWanted = false;
     this.wake?.();
     await this.client?.stop(SHUTDOWN_MS).catch(() => undefined);
+    this.child?.kill();
     await this.life;
     this.move('idle');
   }
@@ -145,9 +148,11 @@ export class Link implements vscode.Disposable {
       const wait = BACK_OFF_S[failures++];
       if (this.isWanted && wait === undefined) {
         this.move('failed');
+      }
+      if (!this.isWanted || wait === undefined) {
         return;
       }
-      await this.pause(wait ?? 0);
+      await this.pause(wait);
     }
   }
 
@@ -176,7 +181,7 @@ export class Link implements vscode.Disposable {
   /** Resolves when the connection has ended. Rejects where it did not come to be. */
   private async connect(found: Found, folder: string, connected: () => void): Promise<void> {
     this.log.info(`starting ${found.program} connect (found by ${found.by}) in ${folder}`);
-    const child = spawn(found.program, ['connect', '--workspace', folder], { cwd: folder });
+    const child = (this.child = spawn(found.program, ['connect', '--workspace', folder], { cwd: folder }));
     let said = '';
     child.stderr.on('data', (data: Buffer) => {
       said = (said + data.toString()).slice(-STDERR_CHARS);
@@ -184,9 +189,10 @@ export class Link implements vscode.Disposable {
     });
     const failed = new Promise<never>((_, reject) => child.once('error', reject));
     const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+    const early = ended.then(() => Promise.reject(new Error(said.trim() || vscode.l10n.t('graphd connect ended'))));
     const client = (this.client = new Client('graphd', 'graphd', () => Promise.race([Promise.resolve(child), failed]), this.options()));
     try {
-      await Promise.race([this.greet(client, folder), failed, ended.then(() => Promise.reject(new Error(said.trim() || vscode.l10n.t('graphd connect ended'))))]);
+      await within(GREETING_S, Promise.race([this.greet(client, folder), failed, early]));
       connected();
       this.trouble = '';
       this.move('ready');
@@ -217,7 +223,7 @@ export class Link implements vscode.Disposable {
   private async leave(client: Client, child: ChildProcessWithoutNullStreams): Promise<void> {
     this.session?.dispose();
     this.session = undefined;
-    this.client = undefined;
+    this.client = this.child = undefined;
     if (this.isWanted && this.mirror.store) {
       this.move('reconnecting');
     }
@@ -244,6 +250,15 @@ export class Link implements vscode.Disposable {
       this.wake = () => (clearTimeout(timer), resolve());
     });
   }
+}
+
+/** The same promise, which rejects after a time. What hangs is not waited for for ever. */
+async function within<T>(seconds: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(vscode.l10n.t('graphd did not answer within {0} s', seconds))), seconds * 1000);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 /** No number that both speak; or something that is older than the greeting itself. */

@@ -5,6 +5,8 @@ import type { TreeParams, TreeRow } from 'graphd-protocol';
 /** One row that stays the same object for as long as its id is there. `below` is undefined until it was opened. */
 export class Row {
   below: Row[] | undefined;
+  /** The question that it was drawn with. */
+  ask: string | undefined;
 
   constructor(
     public said: TreeRow,

@@ -40,7 +40,7 @@ export class Session {
 
   /** Say hello and follow every graph. Rejects with the daemon's refusal. */
   async open(hello: Omit<HelloParams, 'protocol'>): Promise<HelloResult> {
-    this.on('workgraph/changed', (value) => void this.changed(value));
+    this.on('workgraph/changed', (value) => this.changed(value));
     this.on('workgraph/activity', (value) => this.listener.activity(value));
     this.on('workgraph/asks', (value) => this.noticed(value));
     this.on('workgraph/output', (value) => this.listener.output(value));
@@ -68,14 +68,14 @@ export class Session {
     answer.graphs.forEach((value) => this.listener.changed(value));
   }
 
-  private async changed(value: Changed): Promise<void> {
+  private changed(value: Changed): void {
     try {
       this.mirror.apply(value);
     } catch (broken) {
       if (!(broken instanceof ChainBroken)) {
         throw broken;
       }
-      await this.startAnew();
+      this.startAnew().catch(() => undefined); // the connection went: the next one starts from nothing
       return;
     }
     this.listener.changed(value);

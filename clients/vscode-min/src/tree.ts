@@ -1,7 +1,7 @@
 /** The view of graphs, nodes and attempts: the daemon's rows as they stand, and again those that changed. */
 
 import * as vscode from 'vscode';
-import type { Activity, Changed } from 'graphd-protocol';
+import type { Activity, Ask, AskClosed, Changed } from 'graphd-protocol';
 import type { Link } from './link';
 import { Pace } from './pace';
 import { renewed, Row } from './rows';
@@ -39,14 +39,14 @@ export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
       link.onState(() => this.moved()),
       link.onChanged((value) => this.changed(value)),
       link.onActivity((value) => this.active(value)),
-      link.onAsks(({ opened }) => opened.forEach((ask) => ask.graph && this.touch(ask.graph, ask.node))),
+      link.onAsks(({ opened, closed }) => this.asked(opened, closed)),
     ];
   }
 
   getTreeItem(row: Row): vscode.TreeItem {
     const { said } = row;
     const item = new vscode.TreeItem(said.label, COLLAPSIBLE[said.collapsible]);
-    const ask = this.askOf(row);
+    const { ask } = row;
     const verbs = said.commands.filter((command) => command.enabled).map((command) => command.command.slice('graphd.'.length));
     item.id = said.id;
     item.description = said.description;
@@ -80,11 +80,6 @@ export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
     return row.above;
   }
 
-  /** The row of an id that was drawn already. */
-  find(id: string): Row | undefined {
-    return this.all().find((row) => row.id === id);
-  }
-
   dispose(): void {
     this.pace.dispose();
     this.subscriptions.forEach((item) => item.dispose());
@@ -107,6 +102,12 @@ export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
   private changed(value: Changed): void {
     this.touch(value.graph, undefined);
     value.nodes?.forEach((node) => this.touch(value.graph, node.slug));
+  }
+
+  private asked(opened: readonly Ask[], closed: readonly AskClosed[]): void {
+    opened.forEach((ask) => ask.graph && this.touch(ask.graph, ask.node));
+    const gone = new Set(closed.map((ask) => ask.id));
+    this.all().filter((row) => row.ask && gone.has(row.ask)).forEach((row) => this.touch(row.target.graph, row.target.node));
   }
 
   /** Only a new phase is drawn: what an attempt prints is not. */
@@ -156,6 +157,8 @@ export class Tree implements vscode.TreeDataProvider<Row>, vscode.Disposable {
     }
     const said = await this.link.session.request('workgraph/tree', params);
     const { rows, changed, moved } = renewed(row ? row.below : this.roots, said, row);
+    rows.filter((one) => one.ask !== this.askOf(one) && !changed.includes(one)).forEach((one) => changed.push(one));
+    rows.forEach((one) => (one.ask = this.askOf(one)));
     if (row) {
       row.below = rows;
     } else {
