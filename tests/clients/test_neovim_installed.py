@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.neovim import CLIENT, Neovim, workflow
-from tests.kit.workspaces import ROOT, Workspace
+from tests.kit.neovim import BIN, CLIENT, Neovim, workflow
+from tests.kit.workspaces import Workspace
 
 pytestmark = pytest.mark.editors
 Start = Callable[..., Neovim]
@@ -121,7 +121,7 @@ def test_the_program_is_the_option_then_the_workspace_then_path(room: Workspace,
     editor = neovim()
     find = "return require('graphd.program').find(...)"
     root = str(room.root)
-    assert editor.lua(find, root) == {"path": str(ROOT / ".venv" / "bin" / "graphd"), "source": "PATH"}
+    assert editor.lua(find, root) == {"path": str(BIN / "graphd"), "source": "PATH"}
     own = room.root / ".venv" / "bin" / "graphd"
     own.parent.mkdir(parents=True)
     own.write_text("#!/bin/sh\n")

@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from typing import Any, Final
 from tests.kit.workspaces import ROOT, Workspace
 
 CLIENT: Final = ROOT / "clients" / "neovim"
+BIN: Final = Path(sys.executable).parent
 WAIT_S: Final = 40.0
 COLUMNS, LINES = 120, 32
 GATED: Final = """title: Gated
@@ -281,7 +283,7 @@ def surroundings(workspace: Workspace) -> dict[str, str]:
     """The environment: folders of this test, and this project's program first on PATH."""
     folders = {f"XDG_{name}_HOME": str(workspace.base / name.lower()) for name in ("CONFIG", "DATA", "STATE", "CACHE")}
     (workspace.base / "run").mkdir(exist_ok=True, mode=0o700)
-    path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     return {
         **workspace.environment, **folders, "XDG_RUNTIME_DIR": str(workspace.base / "run"), "PATH": path,
         "LANG": "C.UTF-8", "HOME": str(workspace.base),
