@@ -213,20 +213,20 @@ class Window:
         """Run a command by its title in the palette, which a workbench that starts may take away again."""
         from playwright.sync_api import TimeoutError as PatienceLost
 
-        line = self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=title).first
+        line = self.page.locator(".quick-input-list .monaco-list-row.focused").filter(has_text=title)
 
         def ran() -> bool:
             self.page.keyboard.press("Escape")
             self.page.keyboard.press("F1")
             try:
                 self.page.locator(".quick-input-widget input[type=text]").first.fill(">" + title, timeout=3000)
-                line.click(timeout=3000)
+                line.wait_for(timeout=3000)
+                self.page.keyboard.press("Enter")
             except PatienceLost:
                 return False
             return True
 
-        until(ran, said=lambda: f"the palette does not offer {title}")
-        self.page.mouse.move(*ASIDE)
+        until(ran, said=lambda: f"the palette does not offer {title} first")
 
     def show_view(self) -> None:
         """Open our view in the side bar."""

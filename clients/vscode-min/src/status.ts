@@ -60,13 +60,7 @@ export class Status implements vscode.Disposable {
     }
     const icon = this.link.state === 'reconnecting' ? '$(sync~spin)' : '$(type-hierarchy)';
     this.bar.text = `${icon} ${settled}/${all}${asks ? ` $(question) ${asks}` : ''}`;
-    const lines = [names.join(', '), vscode.l10n.t('{0} of {1} nodes are settled', settled, all)];
-    if (failed) {
-      lines.push(vscode.l10n.t('{0} failed', failed));
-    }
-    if (asks) {
-      lines.push(vscode.l10n.t('{0} questions wait for you', asks));
-    }
+    const lines = [names.join(', '), vscode.l10n.t('{0} of {1} nodes are settled', settled, all), ...wanting(asks, failed)];
     this.bar.tooltip = lines.join('\n');
     this.bar.accessibilityInformation = { label: `graphd: ${lines.join(', ')}` };
     this.bar.backgroundColor = failed ? new vscode.ThemeColor('statusBarItem.errorBackground') : undefined;
@@ -75,7 +69,7 @@ export class Status implements vscode.Disposable {
 
   private drawBadge({ failed, asks }: Progress): void {
     const value = failed + asks;
-    this.view.badge = value ? { value, tooltip: vscode.l10n.t('{0} questions, {1} failed nodes', asks, failed) } : undefined;
+    this.view.badge = value ? { value, tooltip: wanting(asks, failed).join(', ') } : undefined;
   }
 
   private drawHealth(): void {
@@ -86,6 +80,11 @@ export class Status implements vscode.Disposable {
     this.health.severity = BROKEN.includes(state) ? vscode.LanguageStatusSeverity.Error : vscode.LanguageStatusSeverity.Information;
     this.health.command = BROKEN.includes(state) ? { command: 'graphd.restart', title: vscode.l10n.t('Restart') } : { command: 'graphd.showLogs', title: vscode.l10n.t('Show Logs') };
   }
+}
+
+/** What wants a person's eyes. */
+function wanting(asks: number, failed: number): string[] {
+  return [...(asks ? [vscode.l10n.t('questions that wait for you: {0}', asks)] : []), ...(failed ? [vscode.l10n.t('failed nodes: {0}', failed)] : [])];
 }
 
 const BROKEN: readonly LinkState[] = ['missing', 'mismatch', 'failed'];

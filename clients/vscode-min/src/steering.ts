@@ -43,10 +43,11 @@ export class Steering {
     if (!target) {
       return undefined;
     }
-    const yes = vscode.l10n.t('Cancel the Graph');
+    const yes: vscode.MessageItem = { title: vscode.l10n.t('Cancel the Graph') };
     const detail = vscode.l10n.t('Every process of it is ended, and what has not run will not run.');
     const title = this.link.mirror.graphs.get(target.graph)?.header.title ?? target.graph;
-    const said = await vscode.window.showWarningMessage(vscode.l10n.t('Cancel {0}?', title), { modal: true, detail }, yes);
+    const no: vscode.MessageItem = { title: vscode.l10n.t('Keep It'), isCloseAffordance: true };
+    const said = await vscode.window.showWarningMessage(vscode.l10n.t('Cancel {0}?', title), { modal: true, detail }, yes, no);
     return said === yes ? this.request('workgraph/cancel', { graph: target.graph }) : undefined;
   }
 
