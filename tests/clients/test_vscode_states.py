@@ -90,6 +90,15 @@ def test_a_daemon_of_another_protocol_is_named_and_left_alone(open_window: Open,
     window.see(window.page.locator(".statusbar-item a[aria-label*='this daemon speaks protocol 7 to 9 (update it)']"))
 
 
+def test_a_connection_that_fails_once_is_tried_again_in_silence(open_window: Open, project: Workspace) -> None:
+    ours, tried = Path(sys.executable).with_name("graphd"), project.root / "tried"
+    in_venv(project, f'#!/bin/sh\ntest -e {tried} || {{ touch {tried}; exit 3; }}\nexec {ours} "$@"\n')
+    window = open_window(workflow(project, "flow.yaml", FLOW), security__workspace__trust__enabled=False)
+    window.see(window.lens("Run"))
+    assert tried.exists()
+    window.gone(window.page.locator(".notifications-toasts .notification-list-item"))
+
+
 def test_everything_is_chinese_where_the_editor_is(open_window: Open, project: Workspace) -> None:
     path = workflow(project, "flow.yaml", FLOW)
     in_venv(project)

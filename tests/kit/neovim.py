@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from tests.kit.editor_setup import PICTURES
 from tests.kit.workspaces import ROOT, Workspace
 
 CLIENT: Final = ROOT / "clients" / "neovim"
@@ -177,6 +178,13 @@ class Neovim:
         """The cells as they are drawn now."""
         self.command("redraw")
         return "\n".join(line.rstrip() for line in self.lua(_CELLS))
+
+    def picture(self, name: str) -> Path:
+        """Keep the cells as they are drawn now."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        path = PICTURES / f"{name}.txt"
+        path.write_text(self.screen() + "\n", encoding="utf-8")
+        return path
 
     def messages(self) -> str:
         """What was told so far."""

@@ -32,6 +32,11 @@ class Client extends LanguageClient {
     super.fillInitializeParams(params);
     params.capabilities.window = { ...params.capabilities.window, workDoneProgress: false };
   }
+
+  /** A start that failed is logged and tried again; what to do is said by the view and the status bar, once it is given up. */
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
 }
 
 /** One folder's connection. `session` is there while it is `ready`; `mirror` outlives every connection. */

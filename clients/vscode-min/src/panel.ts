@@ -133,6 +133,9 @@ class Panel {
 
   private async draw(): Promise<void> {
     const told: ToPage = { graph: this.graph, asks: [], words: words() };
+    if (this.link.state === 'reconnecting') {
+      this.tell({ ...told, trouble: vscode.l10n.t('Reconnecting to graphd…') });
+    }
     try {
       const session = this.link.session ?? (await this.link.ready());
       const picture = await session.request('workgraph/picture', { graph: this.graph, maxNodes: NODES_LIMIT });
@@ -143,6 +146,10 @@ class Panel {
     } catch (trouble) {
       told.trouble = this.link.state === 'reconnecting' ? vscode.l10n.t('Reconnecting to graphd…') : messageOf(trouble);
     }
+    this.tell(told);
+  }
+
+  private tell(told: ToPage): void {
     if (this.isReady) {
       void this.page.webview.postMessage(told);
     }

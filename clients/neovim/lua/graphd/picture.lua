@@ -43,6 +43,7 @@ end
 local function draw(buffer, picture)
   local lines = lines_of(picture)
   sheet.draw(buffer, lines, spans_of(picture, lines))
+  sheet.grow(buffer, sheet.width(lines) + 1, #lines)
 end
 
 --- Draws anew when the graph moves; one request at a time.

@@ -65,28 +65,43 @@ function M.keys(buffer, keys)
   end
 end
 
+--- In the middle of the screen, as big as it allows.
+local function place_of(width, height)
+  local columns, rows = vim.o.columns, vim.o.lines - vim.o.cmdheight - 1
+  width = math.max(20, math.min(width, columns - 4))
+  height = math.max(1, math.min(height, rows - 3))
+  local row = math.max(0, math.floor((rows - height - 2) / 2))
+  local col = math.max(0, math.floor((columns - width - 2) / 2))
+  return { relative = 'editor', width = width, height = height, row = row, col = col }
+end
+
 --- A window over the others that shows a buffer: as large as its text, within the screen.
 ---@param buffer integer
 ---@param options {title: string, footer?: string, width?: integer, height?: integer, enter?: boolean}
 ---@return integer
 function M.float(buffer, options)
-  local columns, rows = vim.o.columns, vim.o.lines - vim.o.cmdheight - 1
-  local width = math.max(20, math.min(options.width or math.floor(columns * 0.8), columns - 4))
-  local height = math.max(1, math.min(options.height or math.floor(rows * 0.7), rows - 3))
-  local window = vim.api.nvim_open_win(buffer, options.enter ~= false, {
-    relative = 'editor',
-    style = 'minimal',
-    border = 'rounded',
-    title = (' %s '):format(options.title),
-    footer = options.footer and (' %s '):format(options.footer) or nil,
-    footer_pos = options.footer and 'right' or nil,
-    width = width,
-    height = height,
-    row = math.max(0, math.floor((rows - height - 2) / 2)),
-    col = math.max(0, math.floor((columns - width - 2) / 2)),
-  })
+  local rows = vim.o.lines - vim.o.cmdheight - 1
+  local width = options.width or math.floor(vim.o.columns * 0.8)
+  local place = place_of(width, options.height or math.floor(rows * 0.7))
+  place.style, place.border, place.title = 'minimal', 'rounded', (' %s '):format(options.title)
+  place.footer = options.footer and (' %s '):format(options.footer) or nil
+  place.footer_pos = options.footer and 'right' or nil
+  local window = vim.api.nvim_open_win(buffer, options.enter ~= false, place)
   vim.wo[window].winhighlight = 'FloatTitle:GraphdTitle,FloatFooter:GraphdDescription'
   return window
+end
+
+--- The small windows that show a buffer grow where its text needs more room than they have.
+---@param buffer integer
+---@param width integer
+---@param height integer
+function M.grow(buffer, width, height)
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    local had = vim.api.nvim_win_get_config(window)
+    if had.relative ~= '' then
+      vim.api.nvim_win_set_config(window, place_of(math.max(width, had.width), math.max(height, had.height)))
+    end
+  end
 end
 
 --- The widest line, in cells.

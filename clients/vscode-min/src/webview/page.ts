@@ -55,6 +55,7 @@ function draw(told: Told): void {
     byId('main').replaceChildren(svgOf(told.picture, told.words['picture'] ?? ''));
   }
   told.picture.nodes.forEach((node) => show(node, told));
+  byId('main').dataset['rev'] = String(told.picture.rev);
   byId('hidden').textContent = told.picture.hidden ? filled(told.words['hidden'], told.picture.hidden) : '';
   byId('twin-title').textContent = told.words['asText'] ?? '';
   byId('text').textContent = told.picture.text;
