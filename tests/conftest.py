@@ -4,8 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.kit.workspaces import Workspace
+
+settings.register_profile("untimed", deadline=None)  # how long an example takes is the machine's affair
+settings.load_profile("untimed")
 
 
 @pytest.fixture

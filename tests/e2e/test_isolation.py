@@ -364,7 +364,7 @@ MESSAGES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(MESSAGES, min_size=1, max_size=8))
 def test_every_request_gets_one_answer_and_no_answer_tells_of_the_installation(
     daemon: DaemonProcess, messages: list[dict[str, Any]]

@@ -245,8 +245,8 @@ class InMemoryDaemon:
         self.held.discard((graph, node))
 
     def session_lock(self, attempt: Attempt) -> Path:
-        """Nothing is taken over here."""
-        raise NotImplementedError
+        """Nobody opens a session here."""
+        return Path(f"{attempt.child_session}.lock")
 
     def left(self) -> None:
         """Nothing has a default here."""

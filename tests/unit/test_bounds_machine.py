@@ -95,6 +95,4 @@ class BoundsMachine(CoreMachine):
 
 
 TestBounds = BoundsMachine.TestCase
-TestBounds.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestBounds.settings = settings(max_examples=40, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow])

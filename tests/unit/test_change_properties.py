@@ -15,7 +15,7 @@ from graphd_protocol.ids import node_id
 from graphd_protocol.states import FailureClass
 from tests.unit.change_values import STONE, change_1, change_2
 
-SETTINGS = settings(max_examples=100, deadline=None)
+SETTINGS = settings(max_examples=100)
 kinds = st.sampled_from(sorted(HISTORY_KINDS))
 filled = st.text(min_size=1, max_size=12).filter(lambda text: bool(text.strip()))
 count = st.integers(0, 2**40)

@@ -205,6 +205,4 @@ class GatesMachine(RuleBasedStateMachine):
 
 
 TestGates = GatesMachine.TestCase
-TestGates.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestGates.settings = settings(max_examples=40, stateful_step_count=30, suppress_health_check=[HealthCheck.too_slow])

@@ -133,7 +133,7 @@ def everything(analysis: Analysis) -> list[Span]:
     return spans
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(edited(), st.randoms(use_true_random=False))
 def test_no_edit_makes_anything_raise_or_point_outside(texts: list[str], dice: random.Random) -> None:
     analysis: Analysis | None = None
@@ -151,7 +151,7 @@ def test_no_edit_makes_anything_raise_or_point_outside(texts: list[str], dice: r
         assert [d.message for d in analysis.diagnostics] == [d.message for d in validate(text, name="x")]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from([s for s in SEEDS if not any(d.severity == "error" for d in validate(s))]),
     st.sampled_from(["other", "x-1", "12", "0x1", "no", "true", "gn-1", "a b", "", "list", "tests", "名", "1e3"]),
@@ -179,7 +179,7 @@ def test_a_rename_gives_the_same_graph_with_the_new_name(text: str, new_name: st
         assert new.definition.needs == tuple(slug for slug, _ in new.needs)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(edited())
 def test_a_fix_applies_and_what_it_gives_can_be_read(texts: list[str]) -> None:
     analysis = analyse(texts[-1], name="x")

@@ -31,7 +31,6 @@ def laid_out(graph: Graph) -> Layout:
 
 
 @given(graphs())
-@settings(deadline=None)
 def test_boxes_and_waypoints_of_a_layer_never_overlap(graph: Graph) -> None:
     layout = laid_out(graph)
     for layer in layout.layers:
@@ -42,7 +41,6 @@ def test_boxes_and_waypoints_of_a_layer_never_overlap(graph: Graph) -> None:
 
 
 @given(graphs())
-@settings(deadline=None)
 def test_every_node_is_placed_once_and_every_edge_goes_down(graph: Graph) -> None:
     layout = laid_out(graph)
     placed = [spot.source for spot in layout.spots if spot.is_node]
@@ -58,7 +56,6 @@ def test_every_node_is_placed_once_and_every_edge_goes_down(graph: Graph) -> Non
 
 
 @given(graphs())
-@settings(deadline=None)
 def test_a_layer_is_the_longest_way_down(graph: Graph) -> None:
     layer = ranks(graph)
     for node, needs in graph.items():
@@ -66,13 +63,11 @@ def test_a_layer_is_the_longest_way_down(graph: Graph) -> None:
 
 
 @given(graphs())
-@settings(deadline=None)
 def test_the_same_graph_has_the_same_layout(graph: Graph) -> None:
     assert laid_out(graph) == laid_out({name: list(needs) for name, needs in graph.items()})
 
 
 @given(graphs())
-@settings(deadline=None)
 def test_ordering_makes_no_more_crossings_than_there_were(graph: Graph) -> None:
     layout = laid_out(graph)
     as_given: list[list[int]] = [[] for _ in layout.layers]
@@ -115,7 +110,6 @@ def test_dense_and_large_graphs_are_laid_out_soon() -> None:
 
 
 @given(graphs(), st.integers(1, 12), st.integers(0, 2**32))
-@settings(deadline=None)
 def test_what_is_drawn_is_around_the_focus(graph: Graph, limit: int, seed: int) -> None:
     focus = random.Random(seed).sample(sorted(graph), min(3, len(graph)))
     kept = nearby(graph, focus, limit)
@@ -182,7 +176,7 @@ def followed(rows: list[str], tops: dict[tuple[int, int], str], start: tuple[int
 
 
 @given(graphs(most=14))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_the_drawing_tells_the_very_edges(graph: Graph) -> None:
     labels = {node: f"{node}x" for node in graph}
     text = boxes.draw(graph, labels, columns=10_000)
@@ -227,7 +221,6 @@ def test_what_is_too_wide_is_not_drawn() -> None:
 
 
 @given(graphs())
-@settings(deadline=None)
 def test_the_twin_has_a_line_for_every_node_with_all_it_needs(graph: Graph) -> None:
     layout = laid_out(graph)
     layers = [[layout.spots[i].source for i in layer if layout.spots[i].is_node] for layer in layout.layers]

@@ -24,7 +24,7 @@ def dags(draw: st.DrawFn) -> list[Definition]:
     return rows
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(dags(), st.randoms(use_true_random=False), st.sampled_from([0.0, 0.05, 0.3]))
 def test_any_dag_runs_in_order_to_a_verdict(rows: list[Definition], dice: random.Random, failing: float) -> None:
     drive = Drive(concurrency=7, check=len(rows) <= 40)

@@ -166,7 +166,7 @@ def round_trip(value: Any) -> Any:
     return orjson.loads(orjson.dumps(value))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(graphs(), st.sampled_from(get_args(Phase)))
 def test_every_graph_is_what_the_models_say(graph: Graph, phase: str) -> None:
     snapshot = round_trip(project.snapshot(graph, lambda g, n: phase))
@@ -180,7 +180,7 @@ def test_every_graph_is_what_the_models_say(graph: Graph, phase: str) -> None:
         assert not any(need.startswith("gn-") for need in node["needs"]), "people see slugs"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(graphs())
 def test_there_is_always_a_reason_and_a_line_to_type(graph: Graph) -> None:
     for node in graph.nodes.values():
@@ -190,7 +190,7 @@ def test_there_is_always_a_reason_and_a_line_to_type(graph: Graph) -> None:
             assert wire.Why.model_validate(reason, by_name=False).next.startswith("graphd ")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(graphs())
 def test_a_value_shares_nothing_with_the_state(graph: Graph) -> None:
     value = project.snapshot(graph)

@@ -120,7 +120,7 @@ def _everything_is_carried_out() -> Any:
         yield
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     plans(), filled, filled,
     st.builds(Limits, st.integers(1, 64), st.integers(10, 10_000), st.integers(1, 100), st.integers(1, 8),
