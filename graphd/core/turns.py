@@ -40,7 +40,7 @@ def _apply(draft: Draft, attempt: Attempt, fact: AttemptSaid) -> None:
     if attempt.state not in ("starting", "live"):
         return  # its end is wanted: what it still says counts no more
     if fact.candidate is not None:
-        rounds.candidate(draft, node, attempt, fact.candidate)
+        rounds.candidate(draft, node, attempt, fact.candidate, broken=fact.broken)
     elif fact.trouble is not None:
         _turn_failed(draft, attempt, fact)
     elif fact.is_cancelled:

@@ -24,7 +24,7 @@ class Checked:
 
     def __init__(
         self,
-        check: Verify = BY_CHILD,
+        check: Verify | None = BY_CHILD,
         *,
         limits: Limits | None = None,
         has_verifier: bool = True,
@@ -34,7 +34,7 @@ class Checked:
     ) -> None:
         served = (("shell", "shell"), ("build", "acp"), ("verify", "acp"))
         self.drive = Drive(profiles=served if has_verifier else served[:2])
-        worker = "build" if check.worker else "shell"
+        worker = "shell" if check is not None and check.run else "build"
         self.drive.run(
             plan(
                 G,
@@ -58,8 +58,9 @@ class Checked:
     def attempt(self, role: Any = "worker") -> Attempt:
         return [a for a in self.graph.attempts.values() if (a.node, a.role) == (A, role)][-1]
 
-    def candidate(self, text: str = "result") -> None:
-        self.drive.run(AttemptSaid(G, self.attempt().key, Leave(), candidate=Output(text, len(text), "text/plain")))
+    def candidate(self, text: str = "result", broken: str | None = None) -> None:
+        output = Output(text, len(text), "text/plain")
+        self.drive.run(AttemptSaid(G, self.attempt().key, Leave(), candidate=output, broken=broken))
 
     def end(self, role: Any = "worker", outcome: Any = "achieved", text: str | None = None, **more: Any) -> None:
         fact = ended(self.graph, "a", outcome, text, **more)
@@ -109,6 +110,47 @@ def test_a_worker_that_talks_waits_for_its_check_and_goes_on_with_the_gaps() -> 
     assert run.node.output is not None
     assert run.node.output.text == "second"
     assert [(e["round"], e["is_achieved"]) for e in run.node.evidence] == [(1, False), (2, True)]
+
+
+def test_a_result_that_breaks_its_contract_goes_back_and_no_check_looks_at_it() -> None:
+    run = Checked()
+    run.candidate("{}", broken="n is missing")
+    assert PromptAttempt(G, run.attempt().key) in run.drive.effects
+    assert (run.node.gaps, run.node.rounds, run.node.candidate) == ("n is missing", 1, None)
+    assert {key[1] for key in run.graph.live} == {"worker"}
+    run.candidate('{"n": 1}')
+    run.candidate("{}", broken="n is missing")
+    assert run.node.rounds == 2, "what is checked is not overtaken"
+    run.judge("achieved")
+    run.end(text='{"n": 1}')
+    assert run.node.state == "achieved"
+    assert run.node.output is not None
+    assert run.node.output.text == '{"n": 1}'
+    assert [(e["by"], e["is_achieved"]) for e in run.node.evidence] == [("contract", False), ("a.verifier@1", True)]
+
+
+@pytest.mark.parametrize(("check", "most", "rounds"), [(BY_CHILD, 3, 3), (None, 3, 2), (None, 1, 1)])
+def test_a_contract_that_stays_broken_is_the_reason(check: Verify | None, most: int, rounds: int) -> None:
+    run = Checked(check, limits=Limits(rounds_per_attempt=most))
+    for _ in range(rounds):
+        assert run.attempt().failing is None
+        run.candidate("{}", broken="n is missing")
+    assert run.node.rounds == rounds
+    assert run.attempt().stop_reason == "end_of_turn"
+    run.end(outcome="failed", failure_class="exec_failed")
+    assert run.node.failure is not None
+    assert (run.node.failure.failure_class, run.node.failure.reason) == ("verdict_fail", "n is missing")
+
+
+def test_a_contract_that_was_mended_without_a_check_gives_the_mended_result() -> None:
+    run = Checked(None)
+    run.candidate("{}", broken="n is missing")
+    run.candidate('{"n": 1}')
+    assert run.attempt().stop_reason == "end_of_turn"
+    run.end(text='{"n": 1}')
+    assert run.node.state == "achieved"
+    assert run.node.output is not None
+    assert run.node.output.text == '{"n": 1}'
 
 
 def test_a_second_result_while_the_first_is_checked_is_none() -> None:
