@@ -191,9 +191,9 @@ def _ask_what_now(draft: Draft, node: Node, attempt: Attempt) -> None:
         draft, kind="question", title=t("{node}: its agent cancelled the turn by itself", node=node.slug),
         action={"toolKind": "turn", "attempt": f"{node.slug}@{attempt.number}"},
         options=(
-            {"id": "continue", "kind": "allow_once", "label": "Continue"},
-            {"id": "retry", "kind": "allow_once", "label": "Try again"},
-            {"id": "fail", "kind": "reject_once", "label": "Let it fail"},
+            {"id": "continue", "kind": "allow_once", "label": t("Continue")},
+            {"id": "retry", "kind": "allow_once", "label": t("Try again")},
+            {"id": "fail", "kind": "reject_once", "label": t("Let it fail")},
         ),
         node=node, attempt=attempt.number, role=attempt.role,
     )  # fmt: skip

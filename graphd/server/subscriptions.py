@@ -16,7 +16,7 @@ import orjson
 from graphd.base.catalogue import Language
 from graphd.core.events import Change
 from graphd.core.model import Ask, State
-from graphd.server import project
+from graphd.server import project, stored
 from graphd.server.feeds import NEVER, Feeds, notification, tombstone
 from graphd.server.project import Wire
 
@@ -303,7 +303,7 @@ class Subscriptions:
             graph = state.graphs.get(graph_id)
             ask = graph.asks.get(ask_id) if graph is not None else None
             if graph is not None and ask is not None and ask.state == "open":
-                opened.append(project.ask(graph, ask))
+                opened.append(stored.ask(project.ask(graph, ask), self.language))
             else:
                 closed.append(_closed(ask_id, ask))
         self.moved_asks.clear()

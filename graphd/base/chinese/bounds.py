@@ -37,7 +37,6 @@ TEXTS: Final[dict[str, str]] = {
     "graphd why names what each waits for": "graphd why 会说明各节点在等什么",
     "{node} is {state}, not ready": "{node} 处于 {state}，尚未就绪",
     # deadlines
-    "{node} has worked for {time} s; extend its time, or stop it?": "{node} 已工作 {time} 秒；延长时间，还是停止？",
     "can't extend the time of {node}: it is {state}": "无法延长 {node} 的时间：它处于 {state}",
     "only a node that works has a deadline to move; graphd why {node} says where it is": "只有正在工作的节点"
     "才有可变更的截止时间；graphd why {node} 会说明它的状况",
