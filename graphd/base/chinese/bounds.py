@@ -45,6 +45,8 @@ TEXTS: Final[dict[str, str]] = {
     "the time of {node} was extended {count} times, which is the most": "{node} 的时间已延长 {count} 次，达到上限",
     "max_timeout_extensions says so; a retry begins anew": "这是 max_timeout_extensions 规定的；重试会重新计时",
     # what keeps a node
+    "gate {gate} asks for a new plan: replan, or resume to go on with this one": "关卡 {gate} 要求新的计划："
+    "请重新规划，或恢复以按此计划继续",
     "it waits for an answer: {title}": "它在等待答复：{title}",
     "it is tried again in {count} s": "{count} 秒后重试",
     "only {node} may start: it is stepped": "只有 {node} 可以启动：正在单步执行",
