@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Wire = dict[str, Any]
 T = TypeVar("T")
 _RECENT = 9
+_DIGITS = 9
 _KEEPERS_MOMENT_S = 0.2
 
 
@@ -159,7 +160,7 @@ def _chosen(offered: list[Wire]) -> str:
 def split_attempt(node: str) -> tuple[str, int | None]:
     """`NODE@2` as the node and the attempt's number."""
     slug, mark, number = node.partition("@")
-    if mark and not number.isdigit():
+    if mark and not (number.isdecimal() and len(number) <= _DIGITS):
         raise CommandRefused("usage", f"{node!r} names no attempt", "NODE@2 is the second attempt of NODE")
     return slug, int(number) if mark else None
 
