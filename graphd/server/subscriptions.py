@@ -23,6 +23,7 @@ from graphd.server.project import Wire
 ACTIVITY_INTERVAL_S: Final = 0.1
 OUTPUT_LIMIT_BYTES: Final = 64 * 1024
 ANSWER_LIMIT_BYTES: Final = 8 * 1024 * 1024
+MOVED_ASKS_LIMIT: Final = 1024
 NodeKey = tuple[str, str]
 
 
@@ -231,10 +232,18 @@ class Subscriptions:
         return bool(self._behind)
 
     def _note_asks(self) -> None:
-        """Remember which asks moved. One that came and went before it was told is told as closed alone."""
+        """Remember which asks moved. One that came and went before it was told is told as closed alone.
+
+        Of those that closed only so many are kept for a client that does not read: `changed` lists the open ones.
+        """
         for graph, ask, is_open in self._feeds.moved_asks:
             if self._covers(graph):
                 self.moved_asks[(graph, ask)] = is_open
+        while len(self.moved_asks) > MOVED_ASKS_LIMIT:
+            oldest = next((key for key, is_open in self.moved_asks.items() if not is_open), None)
+            if oldest is None:
+                return  # all are open: no more than the state itself holds
+            del self.moved_asks[oldest]
 
     def phase_moved(self, graph: str, node: str) -> bool:
         """A phase or last line changed; True where somebody wants to know."""
