@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphd.core.commands import AttemptEnded, DaemonStarted, Pause, Release, Replan, Resume, RetryNodes
+from graphd.core.commands import AttemptEnded, DaemonStarted, Pause, Release, Replan, Resume, RetryNodes, Signal
 from graphd.core.definition import ForEach, Terms, Wait
 from graphd.core.edits import Edits
 from graphd.core.events import Refused, StopAttempt
@@ -143,6 +143,22 @@ def test_a_writer_whose_end_cannot_be_proven_holds_the_next_one_and_is_said() ->
     assert (graph_of(drive).status, graph_of(drive).pause_cause) == ("infra_paused", "stuck")
     drive.run(AttemptEnded(G, live_key(graph_of(drive), "a"), "lost"))
     assert graph_of(drive).status == "active"
+
+
+@pytest.mark.parametrize("wait", [Wait(until="1m"), Wait(signal="go")])
+def test_a_wait_is_stopped_too_and_begins_anew_with_the_retry(wait: Wait) -> None:
+    drive = begun(define("a"), Definition("w", "", "", wait=wait), define("after", "w"), terms=STOP)
+    assert states(graph_of(drive))["w"] == "running"
+    end(drive, "a", "failed", reason="no")
+    assert states(graph_of(drive)) == {"a": "failed", "w": "ready", "after": "waiting"}
+    assert graph_of(drive).status == "blocked"
+    drive.tick(60_000)
+    if wait.signal is not None:
+        drive.run(Signal("go"))
+    assert states(graph_of(drive))["after"] == "waiting", "nothing moves in a graph that is blocked"
+    drive.run(RetryNodes(G, "a"), ME)
+    drive.tick(60_000)
+    assert (states(graph_of(drive))["w"], graph_of(drive).status) == ("achieved", "active")
 
 
 def test_a_wait_that_can_still_end_is_a_next_step_beside_a_stuck_tree() -> None:
