@@ -85,6 +85,17 @@ def test_what_would_begin_without_a_slot_does_not_after_the_failure_either() -> 
     assert graph_of(drive).status == "blocked"
 
 
+def test_a_list_whose_items_are_stopped_goes_on_with_the_retry() -> None:
+    drive = begun(define("a"), define("each", "a", for_each=ForEach("a.output", "x")), define("b"), terms=STOP)
+    end(drive, "a", text='["one"]')
+    end(drive, "b", "failed", reason="no")
+    (item,) = (node for node in graph_of(drive).nodes.values() if node.definition.item is not None)
+    end(drive, item.slug, "failed")
+    assert (states(graph_of(drive))["each"], item.state, graph_of(drive).status) == ("running", "ready", "blocked")
+    drive.run(RetryNodes(G, "b"), ME)
+    assert item.state == "running"
+
+
 def test_an_optional_failure_stops_nothing() -> None:
     drive = begun(define("a", required=False), define("b"), terms=STOP)
     end(drive, "a", "failed")
