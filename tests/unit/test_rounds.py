@@ -5,10 +5,20 @@ from typing import Any
 
 import pytest
 
-from graphd.core.commands import AttemptSaid, AttemptStuck, Cancel, Clear, DaemonStarted, Pause, Replan, Resume
+from graphd.core.commands import (
+    AttemptSaid,
+    AttemptStuck,
+    Cancel,
+    Clear,
+    DaemonStarted,
+    Pause,
+    ProfileCooling,
+    Replan,
+    Resume,
+)
 from graphd.core.definition import Budget, Verify
 from graphd.core.edits import Edits
-from graphd.core.events import PromptAttempt, StartAttempt, StopAttempt
+from graphd.core.events import PromptAttempt, StartAttempt, StopAttempt, WakeAt
 from graphd.core.model import Attempt, Graph, Limits, Node, Output, Spent
 from graphd.core.policy import Leave
 from graphd_protocol.ids import node_id
@@ -140,6 +150,31 @@ def test_a_contract_that_stays_broken_is_the_reason(check: Verify | None, most: 
     run.end(outcome="failed", failure_class="exec_failed")
     assert run.node.failure is not None
     assert (run.node.failure.failure_class, run.node.failure.reason) == ("verdict_fail", "n is missing")
+
+
+def test_a_check_by_an_agent_that_rests_waits_with_its_worker() -> None:
+    run = Checked()
+    run.drive.run(ProfileCooling(G, run.attempt().key, "acp", run.drive.now + 30_000, "overloaded"))
+    run.candidate()
+    assert {key[1] for key in run.graph.live} == {"worker"}
+    assert WakeAt(run.drive.now + 30_000) in run.drive.effects
+    run.drive.tick(30_000)
+    run.judge("achieved")
+    run.end(text="result")
+    assert run.node.state == "achieved"
+
+
+def test_a_check_that_waits_ends_with_its_graph_and_a_command_waits_for_nobody() -> None:
+    run = Checked()
+    run.drive.run(ProfileCooling(G, run.attempt().key, "acp", run.drive.now + 30_000, "overloaded"))
+    run.candidate()
+    run.drive.run(Cancel(G, "no"), ME)
+    run.end(outcome="cancelled")
+    assert (run.node.state, run.graph.status, run.drive.state.checks) == ("cancelled", "cancelled", {})
+    shell = Checked(BY_COMMAND)
+    shell.drive.run(ProfileCooling(G, shell.attempt().key, "shell", shell.drive.now + 30_000, "overloaded"))
+    shell.end(text="made")
+    assert shell.attempt("verifier").state == "starting"
 
 
 def test_a_contract_that_was_mended_without_a_check_gives_the_mended_result() -> None:
