@@ -1,20 +1,23 @@
 """What a result has to be, beside being there: declared files, and the JSON of `output_schema` (workflow.md, Node).
 
-Checked once the tree is proven empty and before anyone is told that the attempt achieved anything: live and after a
-recovery alike. Reads the work tree and the attempt's folder; the one thing it writes is `output`, where the contract
-makes a lone JSON value of the last line the result.
+A candidate is held to it before its check begins, while its agent lives and can mend it. Every result is again once
+the tree is proven empty, before anyone is told that the attempt achieved anything: live and after a recovery alike.
+Reads the work tree and the attempt's folder; the one thing it writes is `output`, where the contract makes a lone JSON
+value of the last line the result.
 """
 
 import glob
 import json
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from graphd.base.text import Text, t
-from graphd.children.driver import Order
+from graphd.children.driver import Fact, Order
 from graphd.children.environment import write_private
 from graphd.children.results import INLINE_LIMIT, inline
 from graphd.core.commands import AttemptEnded
+from graphd.core.model import Output
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator
@@ -41,6 +44,23 @@ def checked(order: Order, ended: AttemptEnded) -> AttemptEnded:
         return _check_schema(order, ended)
     except ContractBroken as broken:
         return ended._replace(outcome="failed", failure_class="verdict_fail", reason=broken.reason)
+
+
+def broken_by(order: Order, facts: Iterable[Fact]) -> Text | None:
+    """Why the candidate among these facts breaks its contract, while its agent lives and can mend it. Blocks.
+
+    None where there is no candidate, or it is what was declared.
+    """
+    found = [fact.content for fact in facts if fact.kind == "candidate"]
+    if not found or order.role != "worker":
+        return None
+    try:
+        _check_artifacts(order)
+        if order.output_schema is not None:
+            _fitting(order, order.output_schema, Output(**found[-1]["output"]), f"result.{found[-1]['round']}")
+    except ContractBroken as broken:
+        return broken.reason
+    return None
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
@@ -76,27 +96,35 @@ def _is_made(order: Order, pattern: str) -> bool:
 def _check_schema(order: Order, ended: AttemptEnded) -> AttemptEnded:
     if order.output_schema is None:
         return ended
-    text = _whole_text(order, ended)
+    found, is_whole = _fitting(order, order.output_schema, ended.output, "output")
+    is_known = ended.output is not None and ended.output.media_type == "application/json" and is_whole
+    return ended if is_known else ended._replace(output=_kept(order, found))
+
+
+def _fitting(order: Order, schema: str, output: Output | None, name: str) -> tuple[str, bool]:
+    """The JSON in a result that fits the schema, and whether it is all of it. The file `name` has the whole result.
+
+    Raises ContractBroken.
+    """
+    text = _whole_text(order, output, name)
     try:
         value, found = _value_of(text)
     except ValueError:
         raise ContractBroken(t("its result is no JSON value, which output_schema asks for")) from None
-    trouble = first_trouble(order.output_schema, value)
+    trouble = first_trouble(schema, value)
     if trouble is not None:
         path, message = trouble
         raise ContractBroken(t("its result breaks output_schema at {path}: {message}", path=path, message=message))
-    is_known = ended.output is not None and ended.output.media_type == "application/json" and found == text.strip()
-    return ended if is_known else ended._replace(output=_kept(order, found))
+    return found, found == text.strip()
 
 
-def _whole_text(order: Order, ended: AttemptEnded) -> str:
-    output = ended.output
+def _whole_text(order: Order, output: Output | None, name: str) -> str:
     if output is None:
         return ""
     if not output.is_cut:
         return output.text
     try:
-        with (order.folder / "output").open("rb") as file:
+        with (order.folder / name).open("rb") as file:
             return file.read(order.output_limit_bytes).decode("utf-8", "replace")
     except OSError:
         return output.text

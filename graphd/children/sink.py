@@ -25,7 +25,7 @@ class Sink:
     def __init__(self, folder: Path, *, limit_bytes: int) -> None:
         self._folder = folder
         self._limit_bytes = limit_bytes
-        parts = sorted((int(path.suffix[1:]), path) for path in folder.glob("stdout.*") if path.suffix[1:].isdigit())
+        parts = sorted((int(path.suffix[1:]), path) for path in folder.glob("stdout.*") if path.suffix[1:].isdecimal())
         for _, path in parts[:-1]:
             path.unlink()
         self._start, self._path = parts[-1] if parts else (0, folder / "stdout.0")

@@ -52,7 +52,7 @@ class Asking:
         """Whether the key means something to the ask that is shown."""
         if self.ask is None or isinstance(key, Pasted):
             return False
-        return key.isdigit() or (key == "s" and len(self.ask["scopes"]) > 1) or self.wants_text(key)
+        return key.isdecimal() or (key == "s" and len(self.ask["scopes"]) > 1) or self.wants_text(key)
 
     def wants_text(self, key: str) -> bool:
         """Whether the key begins an answer that has to be typed."""
@@ -66,7 +66,7 @@ class Asking:
         if key == "s" and len(self.ask["scopes"]) > 1:
             self._scope = (self._scope + 1) % len(self.ask["scopes"])
             self.draw()
-        elif key.isdigit() and 0 < int(key) <= len(options):
+        elif key.isdecimal() and 0 < int(key) <= len(options):
             ask, scope = self.ask, self.ask["scopes"][self._scope]
             self._answered.add(ask["id"])
             self.ask = None

@@ -40,7 +40,7 @@ def tally(lines: list[str], slugs: list[str]) -> Tally:
     doubled: dict[str, None] = {}
     for line in lines:
         parts = line.split()
-        if len(parts) != 3 or not parts[2].isdigit():
+        if len(parts) != 3 or not parts[2].isdecimal():
             continue
         kind, slug, number = parts[0], parts[1], int(parts[2])
         if kind == "start":

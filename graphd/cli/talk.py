@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 Wire = dict[str, Any]
 T = TypeVar("T")
 _RECENT = 9
+_DIGITS = 9
 _KEEPERS_MOMENT_S = 0.2
+_LEAVING_S = 1.0
 
 
 async def open_session(workspace: Path | None, *, start: bool = True, keeps_place: bool = False) -> "Session":
@@ -79,7 +81,8 @@ async def call(session: "Session", method: str, params: Wire | None = None) -> A
 
 
 async def call_once(session: "Session", method: str, params: Wire, *, key: str = "requestId") -> Any:
-    """A mutation that is applied once, whatever happens to the daemon: its request id goes again to the next one.
+    """A mutation that is applied once, whatever happens to the daemon: its request id goes again to the next one,
+    also where this one refuses it because it is stopping.
 
     `key` is what the method calls that id.
 
@@ -91,7 +94,8 @@ async def call_once(session: "Session", method: str, params: Wire, *, key: str =
     try:
         return await session.call(method, params)
     except RemoteRefused as refusal:
-        raise refused(refusal) from None
+        if refusal.code != "storeUnavailable" or not await session.ends(within_s=_LEAVING_S):
+            raise refused(refusal) from None
     except ConnectionLost:
         await asyncio.sleep(_KEEPERS_MOMENT_S)
     again = await open_session(Path(session.hello["workspace"]))
@@ -159,7 +163,7 @@ def _chosen(offered: list[Wire]) -> str:
 def split_attempt(node: str) -> tuple[str, int | None]:
     """`NODE@2` as the node and the attempt's number."""
     slug, mark, number = node.partition("@")
-    if mark and not number.isdigit():
+    if mark and not (number.isdecimal() and len(number) <= _DIGITS):
         raise CommandRefused("usage", f"{node!r} names no attempt", "NODE@2 is the second attempt of NODE")
     return slug, int(number) if mark else None
 

@@ -144,6 +144,12 @@ class Session:
             if answer.done() and not answer.cancelled():
                 answer.exception()  # seen: a call that ended otherwise leaves no warning behind
 
+    async def ends(self, *, within_s: float) -> bool:
+        """Whether the connection ends in that time. A daemon that stops refuses what came too late, then leaves."""
+        self._may_read.set()
+        await asyncio.wait({self._reading}, timeout=within_s)
+        return self._lost is not None
+
     async def notifications(self) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
         """(method, params) of each notification, in order.
 

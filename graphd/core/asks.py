@@ -47,10 +47,15 @@ def open_ask(
     ask_id = _fresh_id(draft)
     draft.emit(
         "ask_opened", node, id=ask_id, kind=kind, title=str(title), action=action, action_hash=action_hash(action),
-        options=[dict(option) for option in options], opened_at=draft.now, node=node.id if node else None,
+        options=[_plain(option) for option in options], opened_at=draft.now, node=node.id if node else None,
         attempt=attempt, role=role, key=key, deadline_at=deadline_at, default=default, scopes=list(scopes),
     )  # fmt: skip
     return draft.graph.asks[ask_id]
+
+
+def _plain(option: dict[str, str]) -> dict[str, str]:
+    """As the log has it."""
+    return {name: str(word) for name, word in option.items()}
 
 
 def _fresh_id(draft: Draft) -> str:

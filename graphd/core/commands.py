@@ -267,6 +267,7 @@ class AttemptSaid(NamedTuple):
     asks: tuple[AgentAsk, ...] = ()
     gone: tuple[str, ...] = ()
     candidate: Output | None = None
+    broken: str | None = None  # why the candidate is not what its contract asks for
     trouble: tuple[FailureClass, str] | None = None
     is_unacted: bool = False  # the trouble is its provider's, and it had done nothing yet
     is_cancelled: bool = False

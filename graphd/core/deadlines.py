@@ -22,8 +22,8 @@ HARD_PROFILES: Final = frozenset({"shell"})
 """Profiles whose every deadline is hard."""
 
 _CHOICE: Final[Options] = (
-    {"id": "extend", "kind": "extend", "label": "Extend"},
-    {"id": "stop", "kind": "stop", "label": "Stop"},
+    {"id": "extend", "kind": "extend", "label": t("Extend")},
+    {"id": "stop", "kind": "stop", "label": t("Stop")},
 )
 
 

@@ -19,8 +19,8 @@ from graphd.core.settle import achieve, conclude, report, ripple
 APPROVE: Final = "allow"
 REFUSE: Final = "deny"
 OPTIONS: Final[Options] = (
-    {"id": APPROVE, "kind": "allow_once", "label": "Approve"},
-    {"id": REFUSE, "kind": "reject_once", "label": "Refuse"},
+    {"id": APPROVE, "kind": "allow_once", "label": t("Approve")},
+    {"id": REFUSE, "kind": "reject_once", "label": t("Refuse")},
 )
 DEFAULT_AFTER_MS: Final = 120_000
 """How long a person has, where nobody is attached, before the default answers."""
@@ -122,8 +122,9 @@ def signal_output(payload: str) -> Output:
 
 def _ask(draft: Draft, node: Node, approval: Approval) -> None:
     is_given = approval.default in (APPROVE, REFUSE)
+    title = approval.prompt.strip() or t("Start {node}?", node=node.slug)
     open_ask(
-        draft, kind="approval", title=approval.prompt.strip() or f"Start {node.slug}?", options=OPTIONS, node=node,
+        draft, kind="approval", title=title, options=OPTIONS, node=node,
         action={"node": node.slug, "title": node.definition.title, "worker": node.definition.worker,
                 "spec": node.definition.spec},
         default=approval.default if is_given else None,

@@ -194,9 +194,8 @@ def _verified(draft: Draft, node: Node, check: Attempt, output: Output | None) -
         _move_on(draft, node, worker, Ended(verdict, failure_class, gaps or None, node.candidate))
     elif is_achieved:
         stop_attempt(draft, worker.key, "end_of_turn")
-    elif not rounds.next_round(draft, node, worker):
-        _emit(draft, "attempt_failing", worker, **{"class": "verdict_fail"}, reason=gaps)
-        stop_attempt(draft, worker.key, "end_of_turn")
+    else:
+        rounds.mend(draft, node, worker, gaps)
 
 
 def _check_without_word(draft: Draft, node: Node, worker: Attempt, check: Attempt) -> None:

@@ -1,7 +1,7 @@
 """`on_required_failure: stop`: the first failure of a required node ends what else runs (workflow.md, Graph).
 
-What is stopped goes back to ready: nothing is its fault. The graph is `blocked` when the last tree is proven empty;
-until the failed node is tried again nothing is admitted.
+What is stopped, waits too, goes back to ready: nothing is its fault. The graph is `blocked` when the last tree is
+proven empty; until the failed node is tried again nothing is admitted.
 """
 
 from graphd.base.text import Text, t
@@ -30,6 +30,9 @@ def stop_for_failure(draft: Draft) -> bool:
         return False
     if graph.failed_by is None:
         draft.emit("failure_stopped", failed)
+    for node in [graph.nodes[i] for i in graph.slotless]:
+        if node.definition.wait is not None:
+            draft.emit("node_put_back", node, why="paused", not_before=None)
     for key in list(graph.live):
         if graph.attempts[key].state in ("starting", "live"):
             stop_attempt(draft, key, "required_failure")

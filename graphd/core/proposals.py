@@ -21,8 +21,8 @@ from graphd.core.revision import revise
 from graphd.core.verbs import admit, find_node, take_environment, who
 
 OPTIONS: Final[Options] = (
-    {"id": "accept", "kind": "allow_once", "label": "Accept"},
-    {"id": "dismiss", "kind": "reject_once", "label": "Dismiss"},
+    {"id": "accept", "kind": "allow_once", "label": t("Accept")},
+    {"id": "dismiss", "kind": "reject_once", "label": t("Dismiss")},
 )
 
 

@@ -1,8 +1,9 @@
 """From a turn's result to a result that counts: rounds of worker and check (spec model.md, Planner, rounds, verifier).
 
-A candidate without a check is accepted. With one, a verifier of its own (a command, or a fresh child that fails closed)
-says achieved or names gaps; gaps go back into the same session while rounds last. The node stays running throughout:
-an attempt of it, the worker's or the verifier's, is not settled.
+A candidate that breaks its contract goes back before anything else looks at it. One without a check is accepted.
+With one, a verifier of its own (a command, or a fresh child that fails closed) says achieved or names gaps; gaps go
+back into the same session while rounds last. The node stays running throughout: an attempt of it, the worker's or the
+verifier's, is not settled.
 """
 
 import json
@@ -17,6 +18,8 @@ from graphd.core.settle import output_row
 from graphd.core.verbs import stop_attempt
 
 GAPS_LIMIT = 4096
+UNCHECKED_ROUNDS = 2
+"""Of a node without a check: a contract that is broken is asked for once more (execution.md, How a turn ends)."""
 
 
 def is_checked(node: Node) -> bool:
@@ -24,13 +27,28 @@ def is_checked(node: Node) -> bool:
     return node.definition.verify is not None
 
 
-def candidate(draft: Draft, node: Node, attempt: Attempt, output: Output) -> None:
-    """A talking attempt gave a result, and lives: have it checked, or accept it and end the attempt."""
-    if attempt.role == "worker" and is_checked(node):
-        if not is_being_checked(draft, node):  # only one that was prompted anew has another result
-            end_round(draft, node, output)
+def candidate(draft: Draft, node: Node, attempt: Attempt, output: Output, *, broken: str | None = None) -> None:
+    """A talking attempt gave a result, and lives: have it checked, or accept it and end the attempt.
+
+    `broken`: why it is not what its contract asks for; then it goes back to the attempt, and no check looks at it.
+    """
+    if attempt.role == "worker" and (is_checked(node) or broken is not None):
+        if is_being_checked(draft, node):
+            return  # only one that was prompted anew has another result
+        end_round(draft, node, output if broken is None else None)
+        if broken is not None:
+            _send_back(draft, node, attempt, broken)
         return
     stop_attempt(draft, attempt.key, "end_of_turn")
+
+
+def _send_back(draft: Draft, node: Node, worker: Attempt, broken: str) -> None:
+    gaps = str(broken)[:GAPS_LIMIT]
+    draft.emit(
+        "node_verified", node, round=node.rounds, is_achieved=False, gaps=gaps, by="contract", command=None,
+        exit_code=None,
+    )  # fmt: skip
+    mend(draft, node, worker, gaps)
 
 
 def is_being_checked(draft: Draft, node: Node) -> bool:
@@ -99,10 +117,16 @@ def _word_of(output: Output | None) -> tuple[bool, str]:
     return False, "\n".join(named) or t("the check named no gaps")
 
 
-def next_round(draft: Draft, node: Node, worker: Attempt) -> bool:
-    """Tell a live worker the gaps, in its session; False where it has no round left, or is gone."""
+def mend(draft: Draft, node: Node, worker: Attempt, gaps: str) -> None:
+    """Tell a live worker the gaps, in its session; where it has no round left, or is gone, they are why it failed."""
     graph: Graph = draft.graph
-    if worker.state != "live" or node.rounds >= graph.limits.rounds_per_attempt:
-        return False
-    draft.then(PromptAttempt(graph.id, worker.key))
-    return True
+    rounds = graph.limits.rounds_per_attempt
+    if not is_checked(node):
+        rounds = min(rounds, UNCHECKED_ROUNDS)
+    if worker.state == "live" and node.rounds < rounds:
+        draft.then(PromptAttempt(graph.id, worker.key))
+        return
+    draft.emit(
+        "attempt_failing", node, role=worker.role, number=worker.number, **{"class": "verdict_fail"}, reason=gaps
+    )
+    stop_attempt(draft, worker.key, "end_of_turn")

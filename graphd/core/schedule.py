@@ -134,7 +134,7 @@ class _Starts:
         self._exhausted.add(graph.id)
 
     def start_checks(self) -> None:
-        """Results that were given in this batch, or whose check ended without a word: checked in the slot they hold."""
+        """Results that were given, or whose check ended without a word: checked in the slot they hold."""
         for graph_id, node_id in list(self._state.checks):
             graph = self._state.graphs[graph_id]
             node, draft = graph.nodes[node_id], self._draft(graph)
@@ -142,8 +142,19 @@ class _Starts:
             is_free = check is not None and check.run is not None
             if graph.stopping is not None or (graph.status == "budget_limited" and not is_free):
                 put_back_unchecked(draft, node)
+            elif not is_free and self._is_check_held(graph, node):
+                continue
             elif not start_check(draft, node, self._profiles):
                 refuse_check(draft, node)
+
+    def _is_check_held(self, graph: Graph, node: Node) -> bool:
+        """The agent that would make it rests, or one was started just now: it waits while its worker lives.
+
+        Never for slots or memory: its worker may be what has them, and goes only after the check.
+        """
+        check, worker = node.definition.verify, graph.attempts[(node.id, "worker", node.last_number)]
+        profile = self._profiles.get((check.worker if check is not None else None) or "")
+        return worker.state == "live" and profile is not None and self._gates.hold(profile) in ("rest", "stagger")
 
     def _step(self, graph: Graph, node: Node) -> None:
         """The one node that may start; its entry in the queue is stale then, as others are."""

@@ -40,7 +40,7 @@ def _apply(draft: Draft, attempt: Attempt, fact: AttemptSaid) -> None:
     if attempt.state not in ("starting", "live"):
         return  # its end is wanted: what it still says counts no more
     if fact.candidate is not None:
-        rounds.candidate(draft, node, attempt, fact.candidate)
+        rounds.candidate(draft, node, attempt, fact.candidate, broken=fact.broken)
     elif fact.trouble is not None:
         _turn_failed(draft, attempt, fact)
     elif fact.is_cancelled:
@@ -191,9 +191,9 @@ def _ask_what_now(draft: Draft, node: Node, attempt: Attempt) -> None:
         draft, kind="question", title=t("{node}: its agent cancelled the turn by itself", node=node.slug),
         action={"toolKind": "turn", "attempt": f"{node.slug}@{attempt.number}"},
         options=(
-            {"id": "continue", "kind": "allow_once", "label": "Continue"},
-            {"id": "retry", "kind": "allow_once", "label": "Try again"},
-            {"id": "fail", "kind": "reject_once", "label": "Let it fail"},
+            {"id": "continue", "kind": "allow_once", "label": t("Continue")},
+            {"id": "retry", "kind": "allow_once", "label": t("Try again")},
+            {"id": "fail", "kind": "reject_once", "label": t("Let it fail")},
         ),
         node=node, attempt=attempt.number, role=attempt.role,
     )  # fmt: skip

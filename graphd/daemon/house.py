@@ -41,6 +41,7 @@ from graphd.store.database import Database
 from graphd.store.log import Log
 from graphd.store.rebuild import differences
 from graphd.store.refusals import StaleDaemon
+from graphd.store.remembered import Remembered
 from graphd.store.writer import Writer
 
 T = TypeVar("T")
@@ -132,7 +133,8 @@ class Daemon:
             )
 
         writer = Writer(
-            state, commit=log_store.commit, capacity=capacity, clock=clock, requests=await log_store.requests(),
+            state, commit=log_store.commit, capacity=capacity, clock=clock,
+            requests=Remembered(await log_store.requests(), graphs=state.graphs, now=clock.now_ms()),
             speech=speech(lambda profile: _driver_of(settings.now, profile)),
         )  # fmt: skip
 

@@ -256,7 +256,7 @@ def _checked(folder: Path, graph: Graph, node: Node) -> list[Input]:
 
 def _last_result(folder: Path) -> Path:
     """Where the whole result of the last round lies: an agent that lives on has no `output` yet."""
-    rounds = [path for path in folder.glob("result.*") if path.suffix[1:].isdigit()]
+    rounds = [path for path in folder.glob("result.*") if path.suffix[1:].isdecimal()]
     return max(rounds, key=lambda path: int(path.suffix[1:]), default=folder / "output")
 
 

@@ -6,7 +6,7 @@ whatever the status of its graph (execution.md, Recovery).
 
 import asyncio
 import shutil
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from graphd.core.model import State
@@ -25,7 +25,7 @@ async def sweep(folder: Path, state: State, *, store: str, epoch: int) -> None:
     known = {g.id: {a.folder: a.state for a in g.attempts.values()} for g in state.graphs.values()}
     todo = [place for graph in _folders(folder / "attempts") for place in _folders(graph)]
     if not todo:
-        _remove_empty(folder / "attempts", known)
+        _remove_empty(folder / "attempts", state)
         return
     from graphd.children.abandoned import collect_settled
 
@@ -46,7 +46,7 @@ async def sweep(folder: Path, state: State, *, store: str, epoch: int) -> None:
             break
         todo = left
         await asyncio.sleep(RETRY_S)
-    _remove_empty(folder / "attempts", known)
+    _remove_empty(folder / "attempts", state)
 
 
 async def _remove_unknown(place: Path, *, store: str, epoch: int) -> bool:
@@ -69,7 +69,8 @@ def _folders(parent: Path) -> Iterable[Path]:
         return ()
 
 
-def _remove_empty(attempts: Path, known: Container[str]) -> None:
+def _remove_empty(attempts: Path, state: State) -> None:
+    """Goes by the graphs that there are now: that of a new one is empty between its making and that of its attempt."""
     for graph in _folders(attempts):
-        if graph.name not in known and not any(graph.iterdir()):
+        if graph.name not in state.graphs and not any(graph.iterdir()):
             graph.rmdir()

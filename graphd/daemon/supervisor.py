@@ -251,8 +251,9 @@ class Supervisor:
             await self._cool_down(texts, *weather)
         if too_much is not None or any(fact.kind not in VOLATILE for fact in facts):
             step = said(
-                graph, attempt, facts, cursor, heard=run.heard, leave=leave, redactor=texts.redactor, too_much=too_much
-            )
+                graph, attempt, facts, cursor, heard=run.heard, leave=leave, redactor=texts.redactor,
+                too_much=too_much, broken=await _broken_by(texts.order, facts),
+            )  # fmt: skip
             await self.report(step)
         elif (so_far := used(facts)) is not None:
             await self.report(AttemptUsed(graph, attempt, so_far))
@@ -394,6 +395,15 @@ class _Report:
 
     async def said(self, facts: tuple[Fact, ...], cursor: tuple[int, int]) -> None:
         await self._supervisor.said(self._graph, self._attempt, facts, cursor)
+
+
+async def _broken_by(order: Order, facts: tuple[Fact, ...]) -> str | None:
+    """How a result that was given now breaks its contract."""
+    if not order.is_contracted or all(fact.kind != "candidate" for fact in facts):
+        return None
+    from graphd.children.contracts import broken_by  # few nodes have a contract
+
+    return await asyncio.to_thread(broken_by, order, facts)
 
 
 async def _quietly(act: Callable[[], Awaitable[None]]) -> None:

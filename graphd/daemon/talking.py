@@ -91,6 +91,7 @@ def said(
     leave: Leave,
     redactor: Redactor,
     too_much: str | None = None,
+    broken: str | None = None,
 ) -> Request:
     """One step of a fold as one request: what the graph has to know, the cursor, and the driver's own lines."""
     lines: list[Line] = []
@@ -120,6 +121,7 @@ def said(
     if too_much is not None:
         told["trouble"], told["is_unacted"] = ("limit", too_much), False
     told["used"] = used(facts)
+    told["broken"] = redactor.text(broken) if broken is not None else None
     command = AttemptSaid(graph, attempt, leave, asks=tuple(asks), gone=tuple(gone), **told)
     return Request(command, talk=Talk(graph, attempt, cursor, heard, tuple(lines)))
 

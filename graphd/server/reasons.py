@@ -37,6 +37,9 @@ def _waiting(graph: Graph, node: Node, around: Surroundings) -> list[Wire]:
             detail = t("it needs {upstream}, which is {state}", upstream=upstream.slug, state=upstream.state)
             command = f"graphd why {upstream.slug} {at(graph)}"
             found.append(why("waitsFor", detail, command, since=upstream.started_at, on=upstream.slug))
+    for gate in [graph.nodes[held] for held in graph.holding if held in node.needs]:
+        detail = t("gate {gate} asks for a new plan: replan, or resume to go on with this one", gate=gate.slug)
+        found.append(why("asksForPlan", detail, f"graphd resume {graph.id}", since=gate.ended_at, on=gate.slug))
     if node.definition.condition is not None:
         detail = t("then its condition decides: {condition}", condition=node.definition.condition)
         found.append(why("condition", detail, f"graphd show {graph.id}"))

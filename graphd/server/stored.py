@@ -7,10 +7,12 @@ translated only where it is one of our own words. Source: spec protocol.md (`loc
 from typing import Final, get_args
 
 from graphd.base.catalogue import Language, translate_stored, translate_word
+from graphd.base.text import t
 from graphd.server.project import Wire
 from graphd_protocol.states import AttemptOutcome
 
 _OUTCOMES: Final = frozenset(get_args(AttemptOutcome))
+_OUR_ASKS: Final = frozenset({"approval", "escalation", "proposal"})
 _BY_PEOPLE: Final = frozenset({"stop_requested", "finish_requested", "node_cancelled", "cancelled", "cleared"})
 
 
@@ -47,6 +49,19 @@ def attempt(wire: Wire, language: Language) -> Wire:
     return wire
 
 
+def ask(wire: Wire, language: Language) -> Wire:
+    """Title and options of a question of ours, in place; what an agent asks, or a person wrote, stays."""
+    kind, action = wire["kind"], wire["action"]
+    if language == "en" or not (kind in _OUR_ASKS or action.get("toolKind") == "turn"):
+        return wire
+    is_written = kind == "proposal" or (kind == "approval" and wire["title"] != t("Start {node}?", node=wire["node"]))
+    if not is_written:
+        wire["title"] = translate_stored(wire["title"], language)
+    for option in wire["options"]:
+        option["label"] = translate_stored(option["label"], language)
+    return wire
+
+
 def event(wire: Wire, language: Language) -> Wire:
     """The reason in an event's payload; the payload itself belongs to the log and is copied."""
     reason = wire["payload"].get("reason")
@@ -75,5 +90,7 @@ def changed(wire: Wire, language: Language) -> Wire:
 def _parts(wire: Wire, language: Language) -> None:
     for row in wire["nodes"]:
         node(row, language)
+    for row in wire.get("asks", ()):
+        ask(row, language)
     for row in wire["history"]:
         history_entry(row, language)

@@ -16,13 +16,14 @@ import orjson
 from graphd.base.catalogue import Language
 from graphd.core.events import Change
 from graphd.core.model import Ask, State
-from graphd.server import project
+from graphd.server import project, stored
 from graphd.server.feeds import NEVER, Feeds, notification, tombstone
 from graphd.server.project import Wire
 
 ACTIVITY_INTERVAL_S: Final = 0.1
 OUTPUT_LIMIT_BYTES: Final = 64 * 1024
 ANSWER_LIMIT_BYTES: Final = 8 * 1024 * 1024
+MOVED_ASKS_LIMIT: Final = 1024
 NodeKey = tuple[str, str]
 
 
@@ -231,10 +232,18 @@ class Subscriptions:
         return bool(self._behind)
 
     def _note_asks(self) -> None:
-        """Remember which asks moved. One that came and went before it was told is told as closed alone."""
+        """Remember which asks moved. One that came and went before it was told is told as closed alone.
+
+        Of those that closed only so many are kept for a client that does not read: `changed` lists the open ones.
+        """
         for graph, ask, is_open in self._feeds.moved_asks:
             if self._covers(graph):
                 self.moved_asks[(graph, ask)] = is_open
+        while len(self.moved_asks) > MOVED_ASKS_LIMIT:
+            oldest = next((key for key, is_open in self.moved_asks.items() if not is_open), None)
+            if oldest is None:
+                return  # all are open: no more than the state itself holds
+            del self.moved_asks[oldest]
 
     def phase_moved(self, graph: str, node: str) -> bool:
         """A phase or last line changed; True where somebody wants to know."""
@@ -303,7 +312,7 @@ class Subscriptions:
             graph = state.graphs.get(graph_id)
             ask = graph.asks.get(ask_id) if graph is not None else None
             if graph is not None and ask is not None and ask.state == "open":
-                opened.append(project.ask(graph, ask))
+                opened.append(stored.ask(project.ask(graph, ask), self.language))
             else:
                 closed.append(_closed(ask_id, ask))
         self.moved_asks.clear()

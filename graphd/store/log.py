@@ -27,14 +27,13 @@ from graphd.core.restore import restore
 from graphd.store import rows
 from graphd.store.database import Database
 from graphd.store.refusals import StoreCorrupt
+from graphd.store.remembered import KEPT_MS, RequestRow
 from graphd.store.talks import Place, load_lines, load_talks, load_used, statements
-from graphd.store.writer import Decided, RequestRow
+from graphd.store.writer import Decided
 
 Evolve = Callable[[State, Event], None]
 
 BASE_REVS: Final = 1000
-REQUEST_DAYS: Final = 7
-DAY_MS: Final = 86_400_000
 
 
 @dataclass(slots=True, frozen=True)
@@ -118,7 +117,7 @@ class Log:
         for graph in kept:
             self._add_graph(write, graph, events[graph.id])
         self._add_cleared(write, decided.changes, state)
-        write.add(_INSERT_REQUEST, [_request_row(row, write.at) for row in decided.requests])
+        write.add(_INSERT_REQUEST, [_request_row(row) for row in decided.requests])
         for statement, values in statements(decided.posted, decided.changes, state):
             write.add(statement, values)
         return write
@@ -144,17 +143,17 @@ class Log:
         write.add("INSERT INTO tombstones (graph, rev, at) VALUES (?, ?, ?)", list(write.cleared))
 
     async def retain(self, *, ended_before_ms: int) -> int:
-        """Drop events up to the last base of graphs that ended before a time, and request ids of the workspace after
-        seven days. Returns how many graphs were cut. The log of each still begins with its base."""
+        """Drop events up to the last base of graphs that ended before a time, and request ids that outlive a graph
+        after seven days. Returns how many graphs were cut. The log of each still begins with its base."""
         database = self.database
-        oldest_request = self._clock.now_ms() - REQUEST_DAYS * DAY_MS
+        oldest_request = self._clock.now_ms() - KEPT_MS
 
         def drop(connection: sqlite3.Connection) -> int:
             with database.fenced(connection):
                 due = connection.execute(_RETENTION_DUE, (ended_before_ms,)).fetchall()
                 connection.executemany("DELETE FROM events WHERE graph = ? AND rev <= ?", due)
                 connection.executemany("DELETE FROM bases WHERE graph = ? AND rev < ?", due)
-                connection.execute("DELETE FROM requests WHERE scope = '' AND at < ?", (oldest_request,))
+                connection.execute(_DROP_OLD_REQUESTS, (oldest_request,))
                 failpoint("store.retain.before")
                 connection.execute("COMMIT")
             failpoint("store.retain.after")
@@ -204,11 +203,11 @@ class Log:
         """Lines that keepers may lack, by attempt: for those who go on with them."""
         return await self.database.read(load_lines)
 
-    async def requests(self) -> dict[tuple[str, str], RequestRow]:
-        """Every request id that is remembered, by scope and id."""
-        query = "SELECT scope, request_id, fingerprint, result FROM requests"
+    async def requests(self) -> list[RequestRow]:
+        """Every request id that is stored, the oldest first."""
+        query = "SELECT scope, request_id, fingerprint, result, at FROM requests ORDER BY at"
         found = await self.database.read(lambda connection: connection.execute(query).fetchall())
-        return {(scope, key): RequestRow(scope, key, print_, _done(text)) for scope, key, print_, text in found}
+        return [RequestRow(scope, key, print_, _done(text), at) for scope, key, print_, text, at in found]
 
     async def history(
         self, graph: str, *, after: int = 0, limit: int = 200, kinds: Sequence[str] | None = None
@@ -222,7 +221,8 @@ class Log:
 _INSERT_BASE = "INSERT OR REPLACE INTO bases (graph, rev, doc) VALUES (?, ?, ?)"
 _DROP_OLD_BASES = """DELETE FROM bases WHERE graph = ? AND rev < ?
     AND EXISTS (SELECT 1 FROM events WHERE events.graph = bases.graph AND events.rev <= bases.rev)"""
-_INSERT_REQUEST = "INSERT INTO requests (scope, request_id, fingerprint, result, at) VALUES (?, ?, ?, ?, ?)"
+_DROP_OLD_REQUESTS = "DELETE FROM requests WHERE at < ? AND scope NOT IN (SELECT id FROM graphs)"
+_INSERT_REQUEST = "INSERT OR REPLACE INTO requests (scope, request_id, fingerprint, result, at) VALUES (?, ?, ?, ?, ?)"
 _RETENTION_DUE = """SELECT id, (SELECT max(rev) FROM bases WHERE graph = graphs.id) AS base FROM graphs
     WHERE status IN ('complete', 'cancelled') AND updated_at < ? AND base IS NOT NULL
     AND EXISTS (SELECT 1 FROM events WHERE events.graph = graphs.id AND events.rev <= base)"""
@@ -257,12 +257,12 @@ def _is_base_due(graph: Graph, mark: _Mark) -> bool:
     return graph.rev - mark.base_rev >= max(BASE_REVS, len(graph.nodes))
 
 
-def _request_row(row: RequestRow, at: int) -> rows.SqlRow:
+def _request_row(row: RequestRow) -> rows.SqlRow:
     done = row.done
     result: dict[str, Any] = {"graph": done.graph, "rev": done.rev, "stopping": list(done.stopping)}
     if done.woke or done.kept:
         result |= {"woke": done.woke, "kept": done.kept}
-    return (row.scope, row.request_id, row.fingerprint, rows.encoded(result), at)
+    return (row.scope, row.request_id, row.fingerprint, rows.encoded(result), row.at)
 
 
 def _done(text: str) -> Done:

@@ -25,19 +25,10 @@ from graphd.core.model import State
 from graphd.core.schedule import schedule
 from graphd.core.talk import Line, Posted, Talk, post
 from graphd.core.tape import Tape
+from graphd.store.remembered import Remembered, RequestRow
 
 T = TypeVar("T")
 BATCH_LIMIT = 256
-
-
-@dataclass(slots=True)
-class RequestRow:
-    """A request id that was applied, with the hash of its params and its answer (protocol.md, Errors)."""
-
-    scope: str
-    request_id: str
-    fingerprint: str
-    done: Done
 
 
 @dataclass(slots=True)
@@ -76,7 +67,7 @@ class Writer:
 
     def __init__(
         self, state: State, *, commit: Callable[[Decided, State], Awaitable[None]], capacity: Callable[[], Capacity],
-        clock: Clock, requests: dict[tuple[str, str], RequestRow], speech: Speech = SILENT,
+        clock: Clock, requests: Remembered, speech: Speech = SILENT,
     ) -> None:  # fmt: skip
         self.state = state
         self._speech = speech
@@ -102,7 +93,7 @@ class Writer:
 
     def graph_of(self, request_id: str) -> str | None:
         """The graph that a request of this id was carried out on; None where none was, or where it made the graph."""
-        return next((scope for scope, known in self._requests if scope and known == request_id), None)
+        return self._requests.graph_of(request_id)
 
     async def view(self, read: Callable[[State], T]) -> T:
         """Run `read` on committed state: at once, or right after the commit that is under way."""
@@ -166,8 +157,9 @@ class Writer:
             self.on_trouble()
             return
         self._is_committing = False
-        for row in decided.requests:
-            self._requests[(row.scope, row.request_id)] = row
+        gone = {change.graph for change in decided.changes if change.graph not in self.state.graphs}
+        if decided.requests or gone:
+            self._requests.note(decided.requests, gone=gone, now=now)
         self._answer(batch, decided)
 
     def _decide(self, tape: Tape, request: Request, decided: Decided, now: int) -> Done | Refused:
@@ -189,7 +181,7 @@ class Writer:
         decided.changes += decision.changes
         decided.effects += decision.effects
         if request.request_id is not None:
-            row = RequestRow(_scope(request), request.request_id, request.fingerprint or "", decision.done)
+            row = RequestRow(_scope(request), request.request_id, request.fingerprint or "", decision.done, now)
             decided.requests.append(row)
         return decision.done
 
@@ -223,17 +215,17 @@ class Writer:
         if request.request_id is None:
             return None
         key = (_scope(request), request.request_id)
-        rows = [self._requests[key]] if key in self._requests else []
-        rows += [row for row in decided.requests if (row.scope, row.request_id) == key]
-        if not rows:
+        known = self._requests.find(*key)
+        known = known or next((row for row in decided.requests if (row.scope, row.request_id) == key), None)
+        if known is None:
             return None
-        if rows[0].fingerprint != (request.fingerprint or ""):
+        if known.fingerprint != (request.fingerprint or ""):
             raise Refused(
                 "requestIdReused",
                 t("request id {request} came with other params before", request=request.request_id),
                 t("use a fresh request id"),
             )
-        return rows[0].done
+        return known.done
 
     def _fail(self, batch: list[_Waiting], trouble: Exception) -> None:
         refusal = (

@@ -319,3 +319,35 @@ def test_a_part_of_a_result_that_is_too_long_for_the_database_is_found(workspace
     code, said = agent.run(text)
     assert code == 0, said
     assert workspace.graphd("output", "b", "--graph", "@last").stdout.strip() == "found"
+
+
+def test_a_result_that_breaks_its_contract_is_mended_in_its_session_before_the_check_sees_it(
+    workspace: Workspace,
+) -> None:
+    seen = workspace.base / "seen"
+    agent = AgentWorkspace(workspace, [{"say": '{"m": 1}'}], [{"say": '{"n": 2}'}])
+    text = CHECKED.format(verify=f'{{ run: "cat $GRAPHD_INPUT_DIR/result >> {seen}" }}')
+    code, said = agent.run(text + "    output_schema: { type: object, required: [n] }\n")
+    assert code == 0, said
+    assert seen.read_text() == '{"n": 2}'
+    first, second = agent.trace(got="session/prompt")
+    assert "breaks output_schema at $" in second["params"]["prompt"][0]["text"]
+    assert first["params"]["sessionId"] == second["params"]["sessionId"]
+
+
+def test_a_contract_without_a_check_is_asked_for_once_more(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [{"say": '{"m": 1}'}])
+    plan = "nodes: [{ id: a, worker: build, prompt: x, retry: { max: 0 }, output_schema: { required: [n] } }]"
+    assert agent.run(plan)[0] == 1
+    assert len(agent.trace(got="session/prompt")) == 2
+    failure = agent.nodes()["a"]["failure"]
+    assert failure["class"] == "verdict_fail"
+    assert failure["reason"].startswith("its result breaks output_schema at $")
+
+
+def test_files_that_were_missing_are_asked_for_and_what_is_said_then_is_the_result(workspace: Workspace) -> None:
+    agent = AgentWorkspace(workspace, [{"say": "one"}], [{"files": {"made.txt": "x"}}, {"say": "two"}])
+    code, said = agent.run("nodes: [{ id: a, worker: build, prompt: x, artifacts: ['made.*'] }]")
+    assert code == 0, said
+    assert workspace.graphd("output", "--graph", "@last").stdout.strip() == "two"
+    assert "made.*" in agent.trace(got="session/prompt")[1]["params"]["prompt"][0]["text"]

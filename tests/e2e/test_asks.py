@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from graphd.core.commands import AgentAsk, AttemptSaid
+from graphd.core.model import State
 from graphd.core.policy import Leave
+from graphd.server import subscriptions
+from graphd.server.feeds import Feeds
+from graphd.server.project import no_phase
+from graphd.server.subscriptions import Subscriptions, Wish
 from graphd_protocol import model as wire
 from tests.kit.wire import Client, Folded, Served, WireError, nodes, refused_by, serving
 
@@ -92,6 +97,20 @@ async def test_one_that_came_and_went_before_it_was_told_is_told_as_gone() -> No
         assert (told["opened"], told["closed"][0]["by"], told["closed"][0]["answer"]) == ([], "rule edit/edit", "allow")
         for client in (asker, other):
             await client.close()
+
+
+def test_what_a_client_that_does_not_read_missed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscriptions, "MOVED_ASKS_LIMIT", 3)
+    state, hub = State(), Feeds(no_phase)
+    slow = Subscriptions(hub, lambda state, graph, node: None, "store")
+    slow.open(state, Wish())
+    for number in range(9):
+        hub.moved_asks = [("g", f"ask-{number}", number < 2)]
+        slow.committed([])
+    assert list(slow.moved_asks) == [("g", "ask-0"), ("g", "ask-1"), ("g", "ask-8")]
+    hub.moved_asks = [("g", f"ask-{number}", True) for number in range(9)]
+    slow.committed([])
+    assert len(slow.moved_asks) == 9, "what is open is told, however much"
 
 
 async def test_of_twenty_answers_at_once_one_counts_and_the_others_learn_whose() -> None:

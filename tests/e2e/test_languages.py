@@ -4,6 +4,7 @@ from typing import Any
 
 from graphd.core.commands import Set
 from graphd.core.model import Definition, Source
+from graphd.server import stored
 from graphd.server.connection import Connection
 from graphd_protocol.states import PAUSED_STATUSES
 from tests.kit.wire import Client, Folded, Served, WireError, frame, nodes, serving
@@ -198,3 +199,43 @@ async def test_an_editor_s_diagnostics_lenses_and_refusals_are_in_the_language_o
         command = {"command": "graphd.pause", "arguments": [document]}
         assert (await trouble(editor, "workspace/executeCommand", command))["message"] == "没有由此文件启动的运行"
         await editor.close()
+
+
+async def test_our_own_questions_are_shown_in_chinese_and_what_others_ask_stays() -> None:
+    async with serving() as served:
+        zh, en = await served.client(locale=ZH), await served.client()
+        await zh.call("workgraph/subscribe", {})
+        plan = [
+            {"slug": "a", "spec": "true", "approval": {"prompt": ""}},
+            {"slug": "b", "spec": "true", "approval": {"prompt": "Start the engines?"}},
+        ]
+        graph = str((await en.call("workgraph/set", {"nodes": plan, "title": "t"}))["graph"])
+        ours = await zh.call("workgraph/asks", {"graph": graph})
+        assert [ask["title"] for ask in ours] == ["启动 a？", "Start the engines?"]
+        assert [option["label"] for option in ours[0]["options"]] == ["批准", "拒绝"]
+        assert [option["id"] for option in ours[0]["options"]] == ["allow", "deny"]
+        theirs = await en.call("workgraph/asks", {"graph": graph})
+        assert [ask["title"] for ask in theirs] == ["Start a?", "Start the engines?"]
+        assert [option["label"] for option in theirs[0]["options"]] == ["Approve", "Refuse"]
+        assert (await zh.call("workgraph/status", {"graph": graph}))["asks"] == ours
+        assert sorted(ask["title"] for ask in (await zh.next("workgraph/asks"))["opened"]) == [
+            "Start the engines?", "启动 a？",
+        ]  # fmt: skip
+        await zh.close()
+        await en.close()
+
+
+def test_agents_and_people_are_never_translated_in_a_question() -> None:
+    options = [{"id": "x", "kind": "allow_once", "label": "Accept"}]
+    for kind, action, title, label in (
+        ("permission", {}, "Start a?", "Accept"),
+        ("question", {"toolKind": "question"}, "Start a?", "Accept"),
+        ("proposal", {}, "Start a?", "接受"),
+        ("question", {"toolKind": "turn"}, "a：其代理自行取消了本轮", "接受"),
+        ("escalation", {}, "a 已工作 5 秒；延长时间，还是停止？", "接受"),
+    ):
+        said = {"turn": "a: its agent cancelled the turn by itself"}.get(action.get("toolKind", ""), "Start a?")
+        said = "a has worked for 5 s; extend its time, or stop it?" if kind == "escalation" else said
+        wire = {"kind": kind, "node": "a", "action": action, "title": said, "options": [dict(row) for row in options]}
+        shown = stored.ask(wire, "zh")
+        assert (shown["title"], shown["options"][0]["label"]) == (title, label)

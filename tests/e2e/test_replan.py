@@ -11,7 +11,7 @@ from graphd.core.commands import Clear
 from graphd.server import plans
 from graphd.server.methods import reuse
 from graphd_protocol import model as wire
-from tests.kit.wire import Client, Served, WireError, nodes, refused_by, serving
+from tests.kit.wire import Client, Folded, Served, WireError, nodes, refused_by, serving
 
 Json = dict[str, Any]
 
@@ -200,18 +200,26 @@ async def test_a_changed_node_is_held_to_what_a_new_one_is_held_to(call: Edited,
 async def test_subscribers_are_told_of_proposals(call: Edited, tmp_path: Path) -> None:
     file = write(tmp_path, FIRST)
     graph = (await call("set", file=file))["graph"]
-    await call.other.call("workgraph/subscribe", {"graphs": [graph]})
-    write(tmp_path, EDITED)
-    proposal = (await call("apply", file=file))["proposal"]
-    seen: list[Any] = []
-    while not any(rows for rows in seen):
+    folded, seen = Folded(), list[Any]()
+
+    async def follow() -> None:
         params = await call.other.next("workgraph/changed")
         wire.Changed.model_validate(params, by_name=False)
         seen.append(params.get("proposals"))
+        folded.take(params)
+
+    for value in (await call.other.call("workgraph/subscribe", {"graphs": [graph]}))["graphs"]:
+        folded.take(value)
+    write(tmp_path, EDITED)
+    proposal = (await call("apply", file=file))["proposal"]
+    while not any(rows for rows in seen):
+        await follow()
     assert seen[-1][0]["id"] == proposal
+    assert folded.graphs[graph] == await call("status", graph=graph)
     await call("dismiss", graph=graph, proposal=proposal, reason="no")
     while seen[-1] != []:
-        seen.append((await call.other.next("workgraph/changed")).get("proposals"))
+        await follow()
+    assert folded.graphs[graph] == await call("status", graph=graph)
 
 
 async def test_a_proposal_names_its_graph_by_itself(call: Edited, tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from graphd.cli.exits import CommandRefused
+from graphd.cli.talk import call_once
 from graphd.client import session as module
 from graphd.client.attach import AttachRefused, DaemonUnreachable
 from graphd.client.session import ConnectionLost, RemoteRefused, Session
@@ -177,3 +179,19 @@ async def test_a_cancelled_open_gives_up_soon_and_leaves_no_socket(daemons: Fake
     await asyncio.get_running_loop().shutdown_default_executor()
 
     assert asyncio.get_running_loop().time() - begun < 1
+
+
+async def test_a_mutation_that_a_daemon_refuses_as_it_stops_goes_to_the_next_one_with_its_id(
+    daemons: FakeDaemons, session: Session
+) -> None:
+    sent = await call_once(session, "test/unavailable", {"leaves": True, "requestId": "r1"})
+
+    assert sent == {"leaves": True, "requestId": "r1"}
+    assert len(daemons.starts()) == 2
+
+
+async def test_a_store_that_is_in_trouble_is_no_daemon_that_stops(daemons: FakeDaemons, session: Session) -> None:
+    with pytest.raises(CommandRefused, match="not now"):
+        await call_once(session, "test/unavailable", {"leaves": False})
+
+    assert len(daemons.starts()) == 1

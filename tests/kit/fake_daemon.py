@@ -156,6 +156,12 @@ class FakeDaemon:
             os._exit(0)
         elif method == "test/refuse":
             reply["error"] = {"code": -32050, "message": "no such node", "data": {"code": "notFound", "hint": "Look."}}
+        elif method == "test/unavailable" and self.starts == 1:
+            facts = {"code": "storeUnavailable", "hint": "connect again"}
+            self.send(connection, {**reply, "error": {"code": -32066, "message": "not now", "data": facts}})
+            if params["leaves"]:
+                os._exit(0)
+            return
         elif method in ("graphd/hello", "initialize"):
             if self.options.mute:
                 return
@@ -221,6 +227,9 @@ class FakeDaemon:
     def test_stop(self, connection: socket.socket, params: dict[str, Any]) -> None:
         self.send(connection, {"jsonrpc": "2.0", "method": "graphd/stopping", "params": params})
         os._exit(0)
+
+    def test_unavailable(self, connection: socket.socket, params: dict[str, Any]) -> dict[str, Any]:
+        return params
 
     def test_goodbye(self, connection: socket.socket, params: dict[str, Any]) -> None:
         for subscriber in self.subscribers:

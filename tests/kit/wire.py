@@ -168,15 +168,17 @@ class Folded:
             return
         assert changed["from"] == (0 if changed.get("full") else self.revs[graph]), "the chain broke"
         assert changed["rev"] >= changed["from"]
-        held = {} if changed.get("full") else {n["slug"]: n for n in self.graphs[graph]["nodes"]}
-        history = [] if changed.get("full") else self.graphs[graph]["history"]
-        asks = changed.get("asks", self.graphs.get(graph, {}).get("asks", []))
+        before = {} if changed.get("full") else self.graphs[graph]
+        held = {node["slug"]: node for node in before.get("nodes", [])}
+        history = before.get("history", [])
+        proposals = changed.get("proposals", before.get("proposals", []))
         held |= {node["slug"]: node for node in changed["nodes"]}
         self.revs[graph] = changed["rev"]
         self.graphs[graph] = {
             **changed["header"],
             "nodes": list(held.values()),
-            "asks": asks,
+            "asks": changed.get("asks", before.get("asks", [])),
+            **({"proposals": proposals} if proposals else {}),
             "history": [*history, *changed["history"]][-64:],
         }
 

@@ -31,7 +31,8 @@ from graphd.store.database import Database
 from graphd.store.log import Log
 from graphd.store.rebuild import differences
 from graphd.store.refusals import GuardRefused, StoreCorrupt
-from graphd.store.writer import Decided, RequestRow
+from graphd.store.remembered import KEPT_MS, Remembered, RequestRow
+from graphd.store.writer import Decided
 from tests.data.store.workload import Workload, apply, close_database, open_database, plan
 
 
@@ -138,13 +139,37 @@ async def test_request_ids_are_remembered_with_their_answers_and_go_with_their_g
     await workload.batch(plan("a", 2))
     await workload.finish("a")
     rows_ = [
-        RequestRow("a", "r1", "f1", Done("a", 7, ("n0", "n1"))),
-        RequestRow("", "r1", "f2", Done("a", 1)),
+        RequestRow("a", "r1", "f1", Done("a", 7, ("n0", "n1")), workload.now),
+        RequestRow("", "r1", "f2", Done("a", 1), workload.now),
     ]
     await workload.log.commit(Decided(requests=rows_), workload.state)
-    assert await workload.log.requests() == {("a", "r1"): rows_[0], ("", "r1"): rows_[1]}
+    assert await workload.log.requests() == rows_
     await workload.batch(Clear("a"))
-    assert await workload.log.requests() == {("", "r1"): rows_[1]}
+    assert await workload.log.requests() == [rows_[1]]
+
+
+def test_what_is_remembered_is_bounded_by_the_graphs_and_by_seven_days() -> None:
+    def row(scope: str, name: str, at: int) -> RequestRow:
+        return RequestRow(scope, name, "f", Done("a", 1), at)
+
+    known = Remembered([row("", "set", 1), row("a", "pause", 2), row("lost", "clear", 3)], graphs={"a"}, now=10)
+    assert (known.graph_of("pause"), known.graph_of("set"), len(known)) == ("a", None, 3)
+    known.note([row("", "set", 20), row("a", "clear", 20)], gone=set(), now=20)
+    known.note([row("a", "again", 30)], gone={"a"}, now=30)
+    assert known.find("a", "pause") is None
+    assert known.find("a", "again") is not None, "its answer may have been lost, and it goes by time"
+    known.note([], gone=set(), now=KEPT_MS + 10)
+    assert [known.find("lost", "clear"), known.find("", "set")] == [None, row("", "set", 20)]
+    known.note([], gone=set(), now=KEPT_MS + 31)
+    assert len(known) == 0
+
+
+async def test_an_id_of_the_workspace_that_was_forgotten_can_be_used_again(database: Database) -> None:
+    workload = await Workload.on(database)
+    for fingerprint in ("old", "new"):
+        row = RequestRow("", "r1", fingerprint, Done("a", 1), workload.now)
+        await workload.log.commit(Decided(requests=[row]), workload.state)
+    assert [row.fingerprint for row in await workload.log.requests()] == ["new"]
 
 
 async def test_bases_are_written_by_revs_and_at_the_end_and_checked(

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from graphd.cli import following, talk
+from graphd.cli.asking import Asking
 from graphd.cli.exits import CommandRefused
 from graphd.cli.main import COMMANDS, cli, run_command
 from graphd.client.paths import make_state_folder
@@ -417,5 +418,18 @@ def test_init_writes_a_sample_and_never_twice(tmp_path: Path, capsys: pytest.Cap
 def test_an_attempt_is_a_node_and_a_number() -> None:
     assert talk.split_attempt("a@2") == ("a", 2)
     assert talk.split_attempt("a") == ("a", None)
-    with pytest.raises(CommandRefused):
-        talk.split_attempt("a@x")
+    for odd in ("a@x", "a@", "a@²", "a@" + "9" * 5000):
+        with pytest.raises(CommandRefused):
+            talk.split_attempt(odd)
+
+
+def test_a_key_that_only_looks_like_a_digit_answers_nothing() -> None:
+    answered: list[str] = []
+    asking = Asking(show=lambda line: None, answer=lambda ask, option, scope: answered.append(option))
+    asking.take([{"id": "ask-1", "title": "t", "kind": "question", "action": {}, "scopes": ["once"],
+                  "options": [{"id": "yes", "label": "Yes"}]}])  # fmt: skip
+    assert not asking.wants("²")
+    asking.press("²")
+    assert answered == []
+    asking.press("1")
+    assert answered == ["yes"]

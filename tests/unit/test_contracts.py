@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from graphd.children.contracts import checked
-from graphd.children.driver import Order
+from graphd.children.contracts import broken_by, checked
+from graphd.children.driver import Fact, Order
 from graphd.core.commands import AttemptEnded
 from graphd.core.model import Output
 
@@ -161,3 +161,25 @@ def test_a_pattern_that_explodes_ends_and_counts_as_no_match(tmp_path: Path) -> 
         order = order_in(tmp_path, output_schema=json.dumps({"pattern": pattern}))
         reason = str(held(order, achieved(json.dumps("a" * 60 + "!"))))
         assert "output_schema" in reason
+
+
+# ---- candidates -----------------------------------------------------------------------------------------------------
+
+
+def candidate(text: str, *, is_cut: bool = False) -> tuple[Fact, ...]:
+    output = {"text": text, "total_bytes": len(text), "media_type": "application/json", "is_cut": is_cut}
+    return (Fact(1, 0, "item", {}), Fact(1, 1, "candidate", {"output": output, "round": 2}))
+
+
+def test_a_candidate_is_held_to_its_contract_while_its_agent_lives(tmp_path: Path) -> None:
+    order = order_in(tmp_path, output_schema=json.dumps(NUMBERS), artifacts=("a.txt",))
+    assert broken_by(order, candidate('{"n": []}')) == "declared and not made by this attempt: a.txt"
+    (tmp_path / "a.txt").write_text("x")
+    assert broken_by(order, candidate('{"n": []}')) is None
+    assert "at $.n[0]" in (broken_by(order, candidate('{"n": ["x"]}')) or "")
+    assert broken_by(order, candidate("no JSON")) is not None
+    assert broken_by(order, (Fact(1, 0, "item", {}),)) is None
+    assert broken_by(replace(order, role="verifier"), candidate("no JSON")) is None
+    (order.folder / "result.2").write_text('{"n": [1]}')
+    assert broken_by(order, candidate('{"n": [', is_cut=True)) is None
+    assert not (order.folder / "output").exists(), "nothing is settled yet"

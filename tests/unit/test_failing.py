@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphd.core.commands import AttemptEnded, DaemonStarted, Pause, Release, Replan, Resume, RetryNodes
+from graphd.core.commands import AttemptEnded, DaemonStarted, Pause, Release, Replan, Resume, RetryNodes, Signal
 from graphd.core.definition import ForEach, Terms, Wait
 from graphd.core.edits import Edits
 from graphd.core.events import Refused, StopAttempt
@@ -85,6 +85,17 @@ def test_what_would_begin_without_a_slot_does_not_after_the_failure_either() -> 
     assert graph_of(drive).status == "blocked"
 
 
+def test_a_list_whose_items_are_stopped_goes_on_with_the_retry() -> None:
+    drive = begun(define("a"), define("each", "a", for_each=ForEach("a.output", "x")), define("b"), terms=STOP)
+    end(drive, "a", text='["one"]')
+    end(drive, "b", "failed", reason="no")
+    (item,) = (node for node in graph_of(drive).nodes.values() if node.definition.item is not None)
+    end(drive, item.slug, "failed")
+    assert (states(graph_of(drive))["each"], item.state, graph_of(drive).status) == ("running", "ready", "blocked")
+    drive.run(RetryNodes(G, "b"), ME)
+    assert item.state == "running"
+
+
 def test_an_optional_failure_stops_nothing() -> None:
     drive = begun(define("a", required=False), define("b"), terms=STOP)
     end(drive, "a", "failed")
@@ -143,6 +154,22 @@ def test_a_writer_whose_end_cannot_be_proven_holds_the_next_one_and_is_said() ->
     assert (graph_of(drive).status, graph_of(drive).pause_cause) == ("infra_paused", "stuck")
     drive.run(AttemptEnded(G, live_key(graph_of(drive), "a"), "lost"))
     assert graph_of(drive).status == "active"
+
+
+@pytest.mark.parametrize("wait", [Wait(until="1m"), Wait(signal="go")])
+def test_a_wait_is_stopped_too_and_begins_anew_with_the_retry(wait: Wait) -> None:
+    drive = begun(define("a"), Definition("w", "", "", wait=wait), define("after", "w"), terms=STOP)
+    assert states(graph_of(drive))["w"] == "running"
+    end(drive, "a", "failed", reason="no")
+    assert states(graph_of(drive)) == {"a": "failed", "w": "ready", "after": "waiting"}
+    assert graph_of(drive).status == "blocked"
+    drive.tick(60_000)
+    if wait.signal is not None:
+        drive.run(Signal("go"))
+    assert states(graph_of(drive))["after"] == "waiting", "nothing moves in a graph that is blocked"
+    drive.run(RetryNodes(G, "a"), ME)
+    drive.tick(60_000)
+    assert (states(graph_of(drive))["w"], graph_of(drive).status) == ("achieved", "active")
 
 
 def test_a_wait_that_can_still_end_is_a_next_step_beside_a_stuck_tree() -> None:

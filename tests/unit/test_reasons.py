@@ -18,7 +18,7 @@ from graphd.core.commands import (
     ProfileCooling,
     Step,
 )
-from graphd.core.definition import Budget, Definition, Item, Retry, Wait
+from graphd.core.definition import Budget, Definition, Gate, Item, Retry, Wait
 from graphd.core.model import Graph, Limits
 from graphd.server.reason import Surroundings
 from graphd.server.reasons import reasons
@@ -93,6 +93,10 @@ CASES: dict[str, tuple[Callable[[], Case], str, str]] = {
     "waitsFor": (lambda: Case(define("a"), define("b", "a")), "b", "graphd why a"),
     "condition": (
         lambda: Case(define("a"), define("b", "a", condition='a.state == "failed"')), "b", "graphd show g",
+    ),
+    "asksForPlan": (
+        lambda: Case(define("a", gate=Gate()), define("b", "a")).end("a", text='{"verdict": "REPLAN"}'),
+        "b", "graphd resume g",
     ),
     "graphSlots": (
         lambda: Case(define("a"), define("b"), set_more={"limits": Limits(1)}),

@@ -5,10 +5,20 @@ from typing import Any
 
 import pytest
 
-from graphd.core.commands import AttemptSaid, AttemptStuck, Cancel, Clear, DaemonStarted, Pause, Replan, Resume
+from graphd.core.commands import (
+    AttemptSaid,
+    AttemptStuck,
+    Cancel,
+    Clear,
+    DaemonStarted,
+    Pause,
+    ProfileCooling,
+    Replan,
+    Resume,
+)
 from graphd.core.definition import Budget, Verify
 from graphd.core.edits import Edits
-from graphd.core.events import PromptAttempt, StartAttempt, StopAttempt
+from graphd.core.events import PromptAttempt, StartAttempt, StopAttempt, WakeAt
 from graphd.core.model import Attempt, Graph, Limits, Node, Output, Spent
 from graphd.core.policy import Leave
 from graphd_protocol.ids import node_id
@@ -24,7 +34,7 @@ class Checked:
 
     def __init__(
         self,
-        check: Verify = BY_CHILD,
+        check: Verify | None = BY_CHILD,
         *,
         limits: Limits | None = None,
         has_verifier: bool = True,
@@ -34,7 +44,7 @@ class Checked:
     ) -> None:
         served = (("shell", "shell"), ("build", "acp"), ("verify", "acp"))
         self.drive = Drive(profiles=served if has_verifier else served[:2])
-        worker = "build" if check.worker else "shell"
+        worker = "shell" if check is not None and check.run else "build"
         self.drive.run(
             plan(
                 G,
@@ -58,8 +68,9 @@ class Checked:
     def attempt(self, role: Any = "worker") -> Attempt:
         return [a for a in self.graph.attempts.values() if (a.node, a.role) == (A, role)][-1]
 
-    def candidate(self, text: str = "result") -> None:
-        self.drive.run(AttemptSaid(G, self.attempt().key, Leave(), candidate=Output(text, len(text), "text/plain")))
+    def candidate(self, text: str = "result", broken: str | None = None) -> None:
+        output = Output(text, len(text), "text/plain")
+        self.drive.run(AttemptSaid(G, self.attempt().key, Leave(), candidate=output, broken=broken))
 
     def end(self, role: Any = "worker", outcome: Any = "achieved", text: str | None = None, **more: Any) -> None:
         fact = ended(self.graph, "a", outcome, text, **more)
@@ -109,6 +120,72 @@ def test_a_worker_that_talks_waits_for_its_check_and_goes_on_with_the_gaps() -> 
     assert run.node.output is not None
     assert run.node.output.text == "second"
     assert [(e["round"], e["is_achieved"]) for e in run.node.evidence] == [(1, False), (2, True)]
+
+
+def test_a_result_that_breaks_its_contract_goes_back_and_no_check_looks_at_it() -> None:
+    run = Checked()
+    run.candidate("{}", broken="n is missing")
+    assert PromptAttempt(G, run.attempt().key) in run.drive.effects
+    assert (run.node.gaps, run.node.rounds, run.node.candidate) == ("n is missing", 1, None)
+    assert {key[1] for key in run.graph.live} == {"worker"}
+    run.candidate('{"n": 1}')
+    run.candidate("{}", broken="n is missing")
+    assert run.node.rounds == 2, "what is checked is not overtaken"
+    run.judge("achieved")
+    run.end(text='{"n": 1}')
+    assert run.node.state == "achieved"
+    assert run.node.output is not None
+    assert run.node.output.text == '{"n": 1}'
+    assert [(e["by"], e["is_achieved"]) for e in run.node.evidence] == [("contract", False), ("a.verifier@1", True)]
+
+
+@pytest.mark.parametrize(("check", "most", "rounds"), [(BY_CHILD, 3, 3), (None, 3, 2), (None, 1, 1)])
+def test_a_contract_that_stays_broken_is_the_reason(check: Verify | None, most: int, rounds: int) -> None:
+    run = Checked(check, limits=Limits(rounds_per_attempt=most))
+    for _ in range(rounds):
+        assert run.attempt().failing is None
+        run.candidate("{}", broken="n is missing")
+    assert run.node.rounds == rounds
+    assert run.attempt().stop_reason == "end_of_turn"
+    run.end(outcome="failed", failure_class="exec_failed")
+    assert run.node.failure is not None
+    assert (run.node.failure.failure_class, run.node.failure.reason) == ("verdict_fail", "n is missing")
+
+
+def test_a_check_by_an_agent_that_rests_waits_with_its_worker() -> None:
+    run = Checked()
+    run.drive.run(ProfileCooling(G, run.attempt().key, "acp", run.drive.now + 30_000, "overloaded"))
+    run.candidate()
+    assert {key[1] for key in run.graph.live} == {"worker"}
+    assert WakeAt(run.drive.now + 30_000) in run.drive.effects
+    run.drive.tick(30_000)
+    run.judge("achieved")
+    run.end(text="result")
+    assert run.node.state == "achieved"
+
+
+def test_a_check_that_waits_ends_with_its_graph_and_a_command_waits_for_nobody() -> None:
+    run = Checked()
+    run.drive.run(ProfileCooling(G, run.attempt().key, "acp", run.drive.now + 30_000, "overloaded"))
+    run.candidate()
+    run.drive.run(Cancel(G, "no"), ME)
+    run.end(outcome="cancelled")
+    assert (run.node.state, run.graph.status, run.drive.state.checks) == ("cancelled", "cancelled", {})
+    shell = Checked(BY_COMMAND)
+    shell.drive.run(ProfileCooling(G, shell.attempt().key, "shell", shell.drive.now + 30_000, "overloaded"))
+    shell.end(text="made")
+    assert shell.attempt("verifier").state == "starting"
+
+
+def test_a_contract_that_was_mended_without_a_check_gives_the_mended_result() -> None:
+    run = Checked(None)
+    run.candidate("{}", broken="n is missing")
+    run.candidate('{"n": 1}')
+    assert run.attempt().stop_reason == "end_of_turn"
+    run.end(text='{"n": 1}')
+    assert run.node.state == "achieved"
+    assert run.node.output is not None
+    assert run.node.output.text == '{"n": 1}'
 
 
 def test_a_second_result_while_the_first_is_checked_is_none() -> None:

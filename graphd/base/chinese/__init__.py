@@ -40,5 +40,6 @@ STORED: Final = (
     | frozenset(agents.STORED)
     | frozenset(gates.TEXTS)
     | frozenset(bounds.KEPT)
+    | frozenset(asks.KEPT)
     | frozenset(replan.REASONS)
 )

@@ -37,7 +37,6 @@ TEXTS: Final[dict[str, str]] = {
     "graphd why names what each waits for": "graphd why 会说明各节点在等什么",
     "{node} is {state}, not ready": "{node} 处于 {state}，尚未就绪",
     # deadlines
-    "{node} has worked for {time} s; extend its time, or stop it?": "{node} 已工作 {time} 秒；延长时间，还是停止？",
     "can't extend the time of {node}: it is {state}": "无法延长 {node} 的时间：它处于 {state}",
     "only a node that works has a deadline to move; graphd why {node} says where it is": "只有正在工作的节点"
     "才有可变更的截止时间；graphd why {node} 会说明它的状况",
@@ -46,6 +45,8 @@ TEXTS: Final[dict[str, str]] = {
     "the time of {node} was extended {count} times, which is the most": "{node} 的时间已延长 {count} 次，达到上限",
     "max_timeout_extensions says so; a retry begins anew": "这是 max_timeout_extensions 规定的；重试会重新计时",
     # what keeps a node
+    "gate {gate} asks for a new plan: replan, or resume to go on with this one": "关卡 {gate} 要求新的计划："
+    "请重新规划，或恢复以按此计划继续",
     "it waits for an answer: {title}": "它在等待答复：{title}",
     "it is tried again in {count} s": "{count} 秒后重试",
     "only {node} may start: it is stepped": "只有 {node} 可以启动：正在单步执行",

@@ -6,7 +6,7 @@ from graphd.base.refusal import Refused
 from graphd.base.text import t
 from graphd.core.commands import Request, Respond, Revoke
 from graphd.core.model import Ask, Graph, State
-from graphd.server import project
+from graphd.server import project, stored
 from graphd.server.commits import commit, fingerprint
 from graphd.server.errors import shown
 from graphd.server.project import Wire
@@ -30,7 +30,7 @@ async def asks(call: Call, params: "AsksParams") -> list[Wire]:
             (graph, ask) for graph in graphs for ask in graph.asks.values() if _is_wanted(graph, ask, params.state)
         ]
         found.sort(key=lambda item: item[1].opened_at)  # stable: as they were opened
-        return [project.ask(graph, ask) for graph, ask in found]
+        return [stored.ask(project.ask(graph, ask), call.language) for graph, ask in found]
 
     return await call.daemon.view(read)
 
