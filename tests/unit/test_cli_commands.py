@@ -38,6 +38,9 @@ class TableSession:
             raise answer
         return answer
 
+    async def ends(self, *, within_s: float) -> bool:
+        return False
+
     async def notifications(self) -> AsyncIterator[tuple[str, Wire]]:
         for notification in self.notices:
             yield notification
