@@ -17,7 +17,7 @@ from graphd.base.refusal import Refused
 from graphd.core import commands as c
 from graphd.core.compare import compare, plan_of
 from graphd.core.definition import Approval, Budget, Definition, ForEach, Gate, Verify, Wait
-from graphd.core.derive import goes_on, rebuild_state
+from graphd.core.derive import goes_on, last_begun, rebuild_state
 from graphd.core.edits import Edits, Patch
 from graphd.core.evolve import evolve
 from graphd.core.model import Graph, Identity, Limits, Output, Source, Spent, State
@@ -288,7 +288,8 @@ def hold(life: Life, graph: Graph) -> None:
         life.run(c.AttemptSaid(graph.id, key, Leave("edit", "/w"), session=f"s{chance.randint(0, 3)}"))
     if (graph.id, node.id) in life.held or not life.hold(graph.id, node.id):
         return
-    attempt = graph.attempts[(node.id, "worker", node.last_number)]
+    attempt = last_begun(graph, node)
+    assert attempt is not None
     assert attempt.child_session is not None
     assert goes_on(attempt) if node.state == "ready" else attempt.stop_reason == "hold"
 
