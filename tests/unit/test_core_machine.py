@@ -312,7 +312,7 @@ class CoreMachine(RuleBasedStateMachine):
 
 
 TestCore = CoreMachine.TestCase
-TestCore.settings = settings(max_examples=120, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])
+TestCore.settings = settings(max_examples=200, stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.slow
