@@ -73,9 +73,14 @@ def start_time(pid: int) -> int | None:
 
 
 def is_locked(folder: Path) -> bool:
-    """Somebody holds the folder's `lock`: its keeper lives. A shared probe: two lookers don't see each other."""
+    """Somebody holds the folder's `lock`: its keeper lives."""
+    return is_held(folder / "lock")
+
+
+def is_held(path: Path) -> bool:
+    """Some process has a lock on this file. A shared probe: two lookers don't see each other."""
     try:
-        fd = os.open(folder / "lock", os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return False
     try:

@@ -17,6 +17,7 @@ from typing import Final
 from graphd.base.text import t
 from graphd.children.driver import Fact, Order
 from graphd.children.escalation import Wanted
+from graphd.children.identity import is_held
 from graphd.children.link import CallRefused, Link
 
 FOLDER: Final = "sessions"
@@ -45,19 +46,7 @@ def wanted_lock(order: Order) -> str | None:
 
 def is_taken(path: Path | None) -> bool:
     """Some process has this session open now."""
-    if path is None:
-        return False
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
+    return path is not None and is_held(path)
 
 
 def remove_free(sessions: Path) -> None:
